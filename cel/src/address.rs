@@ -3,6 +3,8 @@
 //! Programs disagree about unusual addresses: some skip a tab in a host, or read `own.com@evil.com` as the host `evil.com`. Such an
 //! address has no host here, so a condition about it has no result.
 
+use std::borrow::Cow;
+
 /// The longest URL or address, in bytes.
 const MAX_ADDRESS_BYTES: usize = 2048;
 
@@ -12,11 +14,22 @@ const MAX_HOST_BYTES: usize = 253;
 /// The longest label of a host's name, and the longest part of an e-mail address before its `@`, in bytes.
 const MAX_LABEL_BYTES: usize = 63;
 
+/// Returns whether `host()` or `domain()` can return a text.
+pub fn is_host(text: &str) -> bool {
+    host_name(text).as_deref() == Some(text)
+}
+
+/// Returns whether a result of `host()` or `domain()` can contain a text.
+pub fn is_part_of_host(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
+    text.bytes().all(is_plain)
+}
+
 /// Returns the host of an absolute URL with the scheme `http` or `https`, in lower case, without port and final dot.
 ///
 /// Returns `None` for everything else: a URL without scheme, with a user name, with an IPv6 address, with a host outside of ASCII, or with
 /// a blank, a control character or a backslash anywhere.
-pub(crate) fn host(url: &str) -> Option<String> {
+pub(crate) fn host(url: &str) -> Option<Cow<'_, str>> {
     let is_plain = |byte: u8| byte > b' ' && byte != 0x7f && byte != b'\\';
     if url.len() > MAX_ADDRESS_BYTES || !url.bytes().all(is_plain) {
         return None;
@@ -39,7 +52,7 @@ pub(crate) fn host(url: &str) -> Option<String> {
 /// Returns the domain of an e-mail address, in lower case, without final dot.
 ///
 /// Returns `None` for everything but one plain address: a list of addresses, an address with a display name, quotes, comments or a route.
-pub(crate) fn domain(address: &str) -> Option<String> {
+pub(crate) fn domain(address: &str) -> Option<Cow<'_, str>> {
     let (local, domain) = address.split_once('@')?;
     let is_atom = |part: &str| {
         !part.is_empty()
@@ -52,14 +65,20 @@ pub(crate) fn domain(address: &str) -> Option<String> {
 }
 
 /// Returns the name of a host in lower case. A name whose last label is a number must be an IPv4 address in its usual form.
-fn host_name(name: &str) -> Option<String> {
+fn host_name(name: &str) -> Option<Cow<'_, str>> {
     let name = name.strip_suffix('.').unwrap_or(name);
     if name.len() > MAX_HOST_BYTES || !name.split('.').all(is_label) {
         return None;
     }
     let last = name.rsplit('.').next()?;
     let is_number = last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") || last.starts_with("0X");
-    (!is_number || is_ipv4(name)).then(|| name.to_ascii_lowercase())
+    (!is_number || is_ipv4(name)).then(|| lower(name))
+}
+
+/// Returns a text with its ASCII letters in lower case.
+pub(crate) fn lower(text: &str) -> Cow<'_, str> {
+    let is_lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
+    if is_lower { Cow::Borrowed(text) } else { Cow::Owned(text.to_ascii_lowercase()) }
 }
 
 fn is_label(label: &str) -> bool {
@@ -92,6 +111,19 @@ mod tests {
     #[case::in_punycode("https://xn--bcher-kva.example/", "xn--bcher-kva.example")]
     fn the_host_of_a_url_is_in_lower_case(#[case] url: &str, #[case] expected: &str) {
         assert_eq!(host(url).as_deref(), Some(expected));
+    }
+
+    #[rstest]
+    #[case::a_host("own.com", true, true)]
+    #[case::an_address("10.0.0.1", true, true)]
+    #[case::the_end_of_a_host(".own.com", false, true)]
+    #[case::in_capitals("Own.com", false, false)]
+    #[case::with_an_at_sign("@own.com", false, false)]
+    #[case::a_url("https://own.com", false, false)]
+    #[case::a_blank("own.com ", false, false)]
+    #[case::nothing("", false, true)]
+    fn a_text_may_be_a_host_or_a_part_of_one(#[case] text: &str, #[case] whole: bool, #[case] part: bool) {
+        assert_eq!((is_host(text), is_part_of_host(text)), (whole, part));
     }
 
     #[rstest]
@@ -151,7 +183,8 @@ mod tests {
         fn a_host_is_a_plain_name_and_stays_the_same(url in "(https?://)?[a-zA-Z0-9.:@/\\\\ \\t%\\[\\]_-]{0,30}") {
             if let Some(found) = host(&url) {
                 prop_assert!(found.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte)));
-                prop_assert_eq!(host(&format!("https://{found}/")), Some(found));
+                let again = format!("https://{found}/");
+                prop_assert_eq!(host(&again), Some(found));
             }
         }
 

@@ -98,11 +98,11 @@ impl<'a> Evaluation<'a> {
             Node::NamedList(_) | Node::Result | Node::Step(_) => self.read_fact(node)?,
             Node::FromUser(value) => {
                 let value = self.evaluate_token("fromUser", value)?;
-                Value::Bool(self.scope.facts.is_from_user(&value))
+                Value::Bool(self.scope.facts.is_from_user(value.as_str()))
             }
             Node::FromTool(value, tool) => {
                 let value = self.evaluate_token("fromTool", value)?;
-                Value::Bool(self.scope.facts.is_from_tool(&value, tool))
+                Value::Bool(self.scope.facts.is_from_tool(value.as_str(), tool))
             }
             Node::Earlier(kind, tool) => self.read_earlier(*kind, tool)?,
         })
@@ -144,13 +144,10 @@ impl<'a> Evaluation<'a> {
     }
 
     fn evaluate_call(&mut self, function: Function, operands: &'a [Node]) -> Result<Value<'a>, Error> {
-        let mut values =
-            operands.iter().map(|operand| self.evaluate(operand)).collect::<Result<Vec<_>, _>>()?.into_iter();
-        let first = values.next().unwrap_or(Value::Null);
-        let second = values.next();
-        for operand in [Some(&first), second.as_ref()].into_iter().flatten() {
-            self.work.spend(reading_units(operand))?;
-        }
+        let mut operands = operands.iter();
+        let first = operands.next().map_or(Ok(Value::Null), |operand| self.evaluate(operand))?;
+        let second = operands.next().map(|operand| self.evaluate(operand)).transpose()?;
+        self.work.spend(reading_units(&first) + second.as_ref().map_or(0, reading_units))?;
         operate::call(function, first, second.as_ref())
     }
 
@@ -165,11 +162,14 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Evaluates a value whose source is asked for. Returns its text.
-    fn evaluate_token(&mut self, function: &str, node: &'a Node) -> Result<String, Error> {
+    fn evaluate_token(&mut self, function: &str, node: &'a Node) -> Result<Text<'a>, Error> {
         let value = self.evaluate(node)?;
         let units = SEARCHING_UNITS + reading_units(&value);
         self.work.spend(units)?;
-        operate::token_text(&value).ok_or_else(|| {
+        if let Value::Text(text) = value {
+            return Ok(text);
+        }
+        operate::token_text(&value).map(|text| Text::Computed(text.into())).ok_or_else(|| {
             let kind = value.kind();
             Error::Evaluation(format!(
                 "{function}() is not defined for {kind}: it takes a string or a number, such as each item of a list"

@@ -15,6 +15,7 @@
 //! depth nor the work. Conditions come from tenants, and the operator and the worker must survive every one of them.
 
 mod address;
+mod constant;
 mod dialect;
 mod error;
 mod evaluate;
@@ -31,6 +32,7 @@ mod token;
 mod value;
 mod work;
 
+pub use address::{is_host, is_part_of_host};
 pub use dialect::Dialect;
 pub use error::Error;
 pub use evaluate::Scope;

@@ -1,11 +1,11 @@
 //! The parts of an expression, and its variables.
 
 use crate::Program;
-use crate::node::Node;
+use crate::node::{Node, Operator};
 use std::collections::BTreeSet;
 
 impl Program {
-    /// Returns the variables that the expression names, bare or as a field of `args`.
+    /// Returns the variables that the expression names: bare, as a field of `args`, or in `'name' in args`.
     pub fn variables(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
         for node in self.nodes() {
@@ -13,6 +13,11 @@ impl Program {
                 Node::Argument(name) => _ = names.insert(name.as_str()),
                 // The parser turns every other use of a field of `args` into an `Argument`.
                 Node::Has(operand, field) if matches!(**operand, Node::Arguments) => _ = names.insert(field.as_str()),
+                Node::Binary(Operator::In, name, within) if matches!(**within, Node::Arguments) => {
+                    if let Node::Text(name) = name.as_ref() {
+                        names.insert(name.as_str());
+                    }
+                }
                 _ => {}
             }
         }
@@ -21,7 +26,14 @@ impl Program {
 
     /// Returns all parts of the expression.
     pub fn nodes(&self) -> Vec<&Node> {
-        let (mut nodes, mut unvisited) = (Vec::new(), vec![&self.root]);
+        self.root.parts()
+    }
+}
+
+impl Node {
+    /// Returns this part and all parts within it.
+    pub(crate) fn parts(&self) -> Vec<&Self> {
+        let (mut nodes, mut unvisited) = (Vec::new(), vec![self]);
         while let Some(node) = unvisited.pop() {
             nodes.push(node);
             match node {
@@ -67,6 +79,7 @@ mod tests {
     #[case::a_bare_name("amount > 500", &["amount"])]
     #[case::several("amount * 2 > limit && !(urgent)", &["amount", "limit", "urgent"])]
     #[case::of_args("has(args.amount) && args['a-b'] == 1 && args.c.d == 2", &["a-b", "amount", "c"])]
+    #[case::in_args("'amount' in args && x in args && 'y' in z", &["amount", "x", "z"])]
     #[case::in_a_macro("items.all(item, item.price < max_price)", &["items", "max_price"])]
     #[case::in_a_conditional("express ? size(items) > 1 : false", &["express", "items"])]
     #[case::in_functions("fromUser(a) && !fromTool(b, 'x') && c.matches('y') && host(d) in lists.e", &["a", "b", "c", "d"])]

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::node::{Function, Operator};
 use crate::number::Numeric;
 use crate::value::{List, Text, Value};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 fn failed<T>(sentence: impl Into<String>) -> Result<T, Error> {
@@ -138,14 +139,14 @@ pub(crate) fn call<'a>(function: Function, first: Value<'a>, second: Option<&Val
             Ok(Value::Bool(text.as_str().ends_with(part.as_str())))
         }
         (Function::LowerAscii, Value::Text(text), None) => {
-            Ok(Value::Text(Text::Computed(text.as_str().to_ascii_lowercase().into())))
+            Ok(Value::Text(part_of(&text, |text| Some(address::lower(text))).unwrap_or(text)))
         }
-        (Function::Host, Value::Text(url), None) => match address::host(url.as_str()) {
-            Some(host) => Ok(Value::Text(Text::Computed(host.into()))),
+        (Function::Host, Value::Text(url), None) => match part_of(&url, address::host) {
+            Some(host) => Ok(Value::Text(host)),
             None => failed("host() needs a complete URL that begins with http:// or https://, with a plain host"),
         },
-        (Function::Domain, Value::Text(text), None) => match address::domain(text.as_str()) {
-            Some(domain) => Ok(Value::Text(Text::Computed(domain.into()))),
+        (Function::Domain, Value::Text(text), None) => match part_of(&text, address::domain) {
+            Some(domain) => Ok(Value::Text(domain)),
             None => failed("domain() needs one plain e-mail address"),
         },
         (Function::Int, value, None) => convert(function, &value, to_int(&value).map(Value::Int)),
@@ -155,6 +156,17 @@ pub(crate) fn call<'a>(function: Function, first: Value<'a>, second: Option<&Val
         (Function::Bytes, Value::Text(text), None) => Ok(Value::Bytes(text)),
         (_, value, _) => undefined(&value),
     }
+}
+
+/// Applies a function that returns a part of a text, or a changed text. A part of a borrowed text is borrowed too.
+fn part_of<'a>(text: &Text<'a>, part: impl FnOnce(&str) -> Option<Cow<'_, str>>) -> Option<Text<'a>> {
+    Some(match text {
+        Text::Borrowed(text) => match part(text)? {
+            Cow::Borrowed(part) => Text::Borrowed(part),
+            Cow::Owned(changed) => Text::Computed(changed.into()),
+        },
+        Text::Computed(text) => Text::Computed(part(text)?.into()),
+    })
 }
 
 fn count<'a>(length: usize) -> Result<Value<'a>, Error> {

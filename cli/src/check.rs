@@ -1,19 +1,27 @@
 //! The full check of a document: its schema, the rules of its kind, and the lint of the engine.
 
+use bloomery_crds::lists::{self, ConfigMaps};
+use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_engine::lint;
 use bloomery_engine::tool::ListedTool;
 use bloomery_skills::{CheckedDocument, Document, Draft, Finding, ImportOptions, Severity, check};
 
 /// Checks a document, which is a manifest or is written in the older dialect. `tools` are those of the MCP server; they are empty if it
-/// is not known.
-pub fn check_document(document: &Document, options: &ImportOptions, tools: &[ListedTool]) -> CheckedDocument {
+/// is not known. `config_maps` are those in the same file, for the lists of the policy.
+pub fn check_document(
+    document: &Document,
+    options: &ImportOptions,
+    tools: &[ListedTool],
+    config_maps: &ConfigMaps,
+) -> CheckedDocument {
     let mut checked = check(document, options);
     // The import has already said that the server is not imported. `bloomery run` finds the server by its own options, and the
     // tools of `--tools` are those of a server.
     let is_about_server = |finding: &Finding| matches!(finding.path.as_str(), "mcp_server" | "mcpServer");
     let knows_server = options.local || !tools.is_empty() || checked.findings.iter().any(is_about_server);
     if let Some(draft) = &checked.draft {
-        let of_engine = engine_findings(draft, tools).filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
+        let of_engine =
+            engine_findings(draft, tools, config_maps).filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
         let of_engine: Vec<Finding> = of_engine.map(|(_, finding)| finding).collect();
         checked.findings.extend(of_engine);
     }
@@ -22,15 +30,32 @@ pub fn check_document(document: &Document, options: &ImportOptions, tools: &[Lis
 
 /// Runs the engine's lint on a draft. Returns the API path of each finding, and the finding with its place in the document.
 /// Drops findings that may only be consequences of a value that could not be read.
-fn engine_findings<'a>(draft: &'a Draft, tools: &[ListedTool]) -> impl Iterator<Item = (String, Finding)> + use<'a> {
+fn engine_findings<'a>(
+    draft: &'a Draft,
+    tools: &[ListedTool],
+    config_maps: &ConfigMaps,
+) -> impl Iterator<Item = (String, Finding)> + use<'a> {
     let to_severity = |severity| match severity {
         lint::Severity::Error => Severity::Error,
         lint::Severity::Warning => Severity::Warning,
     };
     let listed = tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
-    let findings = lint::skill(&draft.spec, listed).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
+    let mut spec = draft.spec.clone();
+    // A list that the file cannot fill has a finding of its own, or its ConfigMap is in the cluster.
+    let _ = lists::resolve(&mut spec, config_maps);
+    let findings = lint::skill(&spec, listed).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
     findings.map(move |lint::Finding { severity, path, message, hint }| {
+        let path = as_written(path, &draft.spec);
         let finding = Finding::at_api_path(&draft.root, &path, to_severity(severity), message);
         (path, Finding { hint, ..finding })
     })
+}
+
+/// Returns the path of a text of a list, which may come from a ConfigMap, as the path of the field in the Skill.
+fn as_written(path: String, spec: &SkillSpec) -> String {
+    let Some(list) = path.strip_prefix("spec.policy.lists.").and_then(|rest| rest.split('[').next()) else {
+        return path;
+    };
+    let is_from_config_map = spec.policy.as_ref().is_some_and(|policy| policy.lists_from.contains_key(list));
+    if is_from_config_map { format!("spec.policy.listsFrom.{list}") } else { path }
 }

@@ -5,6 +5,7 @@ use crate::check::check_document;
 use crate::exit::Exit;
 use crate::findings::{self, Tally};
 use crate::source;
+use bloomery_crds::lists::ConfigMaps;
 use bloomery_skills::{Document, Finding, Form, ImportOptions, yaml};
 use std::io::{self, Write};
 
@@ -62,7 +63,7 @@ fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) 
         file: source::stem(&args.file),
         local: false,
     };
-    let checked = check_document(document, &options, &[]);
+    let checked = check_document(document, &options, &[], &ConfigMaps::new());
     findings.extend(checked.findings);
     let manifest = checked.skill.map(|skill| serde_yaml::to_string(&skill)).transpose().map_err(io::Error::other)?;
     Ok(manifest.map(|manifest| manifest + &checked.suggestions))

@@ -58,9 +58,9 @@ fn check_file(file: &Path, tools: &[ListedTool]) -> (Vec<Finding>, usize) {
         findings.push(Finding::of_file("there is no Skill, Job or Model in the file"));
     }
     let options = ImportOptions { file: source::stem(file), ..ImportOptions::default() };
-    let checked: Vec<CheckedDocument> =
-        bloomery_documents.iter().map(|document| check_document(document, &options, tools)).collect();
     let config_maps = lists::config_maps(&read.documents);
+    let checked: Vec<CheckedDocument> =
+        bloomery_documents.iter().map(|document| check_document(document, &options, tools, &config_maps)).collect();
     for document in &checked {
         let of_file = bindings::findings(document, &checked).into_iter().chain(lists::findings(document, &config_maps));
         let found = document.findings.iter().cloned().chain(of_file);

@@ -352,6 +352,25 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_closes_no_step_is_denied() {
+        let skill =
+            "{apiVersion: bloomery.dev/v1alpha1, kind: Skill, metadata: {name: x}, spec: {problem: {statement: help},
+          mcpServer: {service: {name: bank, port: 8080}}, tools: [{name: pay}, {name: look, readOnly: true}],
+          policy: {workflows: [{name: w, required: true, steps: [ask the customer, pay],
+            expect: [{step: ask the customer, evidence: {tool: ask_user}}]}]}}}";
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("skill.yaml");
+        std::fs::write(&file, skill).unwrap();
+        let cases = "cases: [{name: a, calls: [
+          {tool: look, expect: allow},
+          {tool: subgoal_done, arguments: {step: ask the customer, evidence: 1}, expect: deny, reason: is not the result of},
+          {tool: pay, expect: deny, reason: must come first},
+        ]}]";
+        let output = bloomery(&["policy", "test", "-", "--skill", file.to_str().unwrap()], cases.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    }
+
+    #[test]
     fn calls_after_the_end_of_a_job_have_no_verdict() {
         let call = "{tool: send_money, arguments: {recipient: DE12345678, amount: 5}, failed: closed, expect: allow}";
         let cases = format!("cases: [{{name: stuck, intent: pay, calls: [{}]}}]", [call; 4].join(", "));
@@ -402,6 +421,10 @@ spec:
         let clean = lint(WITH_LIST);
         assert!(clean.starts_with("exit 0\n") && clean.contains("1 object: no problems"), "{clean}");
         assert_eq!(lint(WITH_LIST.split_once("---\n").unwrap().1), clean);
+        let compared = WITH_LIST.replace("'!(to in", "'!(host(to) in");
+        let message = "spec.policy.listsFrom.payees: the comparison can never be true: host() is never \"Power\"";
+        let found = lint(&compared);
+        assert!(found.starts_with("exit 1\n") && found.contains(message), "{found}");
         let found = lint(&WITH_LIST.replace("data: {payees:", "data: {payers:"));
         let message =
             "error: Skill/x: spec.policy.listsFrom.payees: the ConfigMap lists has no key payees; it has payers";

@@ -154,6 +154,9 @@ struct SortedObject<'a>(&'a Map<String, Value>);
 
 impl Serialize for SortedObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.keys().is_sorted() {
+            return serializer.collect_map(self.0.iter().map(|(key, item)| (key, Sorted(item))));
+        }
         let mut entries: Vec<_> = self.0.iter().collect();
         entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
         serializer.collect_map(entries.into_iter().map(|(key, item)| (key, Sorted(item))))

@@ -86,6 +86,12 @@ mod tests {
     #[rstest]
     #[case::no_server(json!({"mcpServer": {}}), "spec.mcpServer")]
     #[case::two_servers(json!({"mcpServer": {"container": {}, "service": {}}}), "spec.mcpServer")]
+    #[case::a_condition_without_use(json!({"tools": [{"policy": {"condition": "amount > 5"}}]}), "spec.tools[0].policy.condition")]
+    #[case::a_condition_beside_another_value(
+        json!({"tools": [{"policy": {"condition": "amount > 5", "requiresApproval": "always"}}]}), "spec.tools[0].policy.condition"
+    )]
+    #[case::only_a_reason(json!({"tools": [{"policy": {"reason": "x"}}]}), "spec.tools[0].policy")]
+    #[case::an_empty_policy(json!({"tools": [{"policy": {}}]}), "spec.tools[0].policy")]
     #[case::no_condition(json!({"tools": [{"policy": {"allowed": "conditional"}}]}), "spec.tools[0].policy.condition")]
     #[case::odd_entity(
         json!({"intents": {"supported": [{"entities": [{"type": "object"}]}]}}),

@@ -4,7 +4,7 @@ use super::inputs;
 use super::test_file::{Case, Expected, TestedCall};
 use crate::run::skill::LoadedSkill;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
+use bloomery_crds::v1alpha1::{DetectedIntent, GateReason, Stage, Verdict};
 use bloomery_engine::catalogue::fix_catalogue;
 use bloomery_engine::event::{Answer, CallId, Decision, RequestedCall, RulingReason};
 use bloomery_engine::line::{Chain, EventTime};
@@ -29,7 +29,7 @@ pub struct CallRuling {
     pub call: usize,
     /// The tool.
     pub tool: String,
-    /// The first verdict on the call. None if the Job had ended before.
+    /// The first verdict on the call. None if the Job had ended before. A call of `subgoal_done` that closes no step counts as denied.
     pub verdict: Option<Verdict>,
     /// The expected verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,11 +96,22 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Takes the refusal of a call that the gate has allowed and that the engine answers itself, such as a call of `subgoal_done`.
+    fn refuse(&mut self, event: &Event) {
+        let Event::ToolFailed { call, text } = event else { return };
+        let Some((_, verdict, reasons)) = self.rulings.iter_mut().find(|(ruled, ..)| ruled == call) else { return };
+        *verdict = Verdict::Deny;
+        reasons.push(RulingReason { layer: GateReason::Workflow, detail: text.clone(), approver: None, rule: None });
+    }
+
     /// Performs the next step. Returns whether there is another one.
     fn step(&mut self) -> Result<bool, String> {
         let events = match next(&self.conversation) {
             Step::Done(_) => return Ok(false),
-            Step::Record(events) => events,
+            Step::Record(events) => {
+                events.iter().for_each(|event| self.refuse(event));
+                events
+            }
             Step::ListTools => vec![fix_catalogue(self.conversation.run(), self.tools.clone())],
             Step::GatherContext => vec![Event::ContextGathered { parts: Vec::new() }],
             Step::CallModel(request) => match self.answer(request.stage) {

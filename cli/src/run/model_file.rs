@@ -6,6 +6,7 @@ use crate::error::{Error, Errors};
 use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_crds::fallback;
+use bloomery_crds::lists::ConfigMaps;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, whole_seconds};
 use bloomery_skills::{Form, ImportOptions, yaml};
@@ -103,7 +104,7 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     let mut findings = parsed.findings;
     let mut models = Vec::new();
     for document in parsed.documents.iter().filter(|document| document.form() == Form::Manifest) {
-        let checked = check_document(document, &ImportOptions::default(), &[]);
+        let checked = check_document(document, &ImportOptions::default(), &[], &ConfigMaps::new());
         if checked.kind.as_deref() == Some("Model") {
             findings.extend(checked.findings);
             models.push(checked.object);

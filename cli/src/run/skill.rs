@@ -209,7 +209,8 @@ fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSki
         ..ImportOptions::default()
     };
     let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
-    let checked = bloomery_documents.map(|document| check_document(document, &options, &[]));
+    let config_maps = lists::config_maps(&parsed.documents);
+    let checked = bloomery_documents.map(|document| check_document(document, &options, &[], &config_maps));
     let skills: Vec<CheckedDocument> =
         checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
@@ -220,7 +221,6 @@ fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSki
             Ok(mut checked) => {
                 findings.append(&mut checked.findings);
                 if let Some(skill) = &mut checked.skill {
-                    let config_maps = lists::config_maps(&parsed.documents);
                     let resolved = lists::resolve(&mut skill.spec, &checked.root, &config_maps);
                     findings.extend(resolved.err().unwrap_or_default());
                 }

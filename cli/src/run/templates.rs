@@ -36,12 +36,13 @@ fn minimal(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::check::check_document;
+    use bloomery_crds::lists::ConfigMaps;
     use bloomery_crds::v1alpha1::SkillSpec;
     use bloomery_skills::{ImportOptions, import, yaml};
 
     fn skill(text: &str) -> (String, SkillSpec) {
         let options = ImportOptions { local: true, ..ImportOptions::default() };
-        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &options, &[]);
+        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &options, &[], &ConfigMaps::new());
         assert!(checked.findings.is_empty(), "{:?}", checked.findings);
         let skill = checked.skill.unwrap();
         (skill.metadata.name.unwrap(), skill.spec)

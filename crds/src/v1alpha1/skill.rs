@@ -150,7 +150,7 @@ pub struct Role {
 }
 
 impl SkillSpec {
-    /// Returns the declarations whose name matches a tool. The policy of each of them applies.
+    /// Returns the declarations whose name matches a tool. The policy, the inputs and `sends` of each of them apply.
     pub fn declarations_of<'a>(&'a self, tool: &str) -> impl Iterator<Item = &'a ToolDeclaration> {
         self.tools.iter().filter(move |declared| tool_pattern::matches(&declared.name, tool))
     }
@@ -158,6 +158,11 @@ impl SkillSpec {
     /// Returns the declaration that describes a tool: that of its name, or else that of the longest matching prefix.
     pub fn declaration_of(&self, tool: &str) -> Option<&ToolDeclaration> {
         self.declarations_of(tool).max_by_key(|declared| (declared.name == tool, declared.name.len()))
+    }
+
+    /// Returns the inputs that all declarations of a tool have together. An input may occur more than once.
+    pub fn inputs_of<'a>(&'a self, tool: &str) -> impl Iterator<Item = &'a ToolInput> {
+        self.declarations_of(tool).flat_map(|declared| &declared.inputs)
     }
 
     /// Returns the size limit of an answer of the MCP server, in bytes.

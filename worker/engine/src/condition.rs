@@ -7,16 +7,16 @@ mod defects;
 mod error;
 mod kinds;
 mod limits;
+mod shape;
 mod signature;
 mod written;
 
 pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};
 pub use bloomery_cel::{Dialect, Earlier, Facts, NoFacts, Node};
-pub use defects::Defect;
+pub use defects::{Comparison, Defect, Examination, Form, ListUse, TextFault, text_fault};
 pub use error::Error;
 pub(crate) use kinds::Kinds;
 pub use signature::Signature;
-pub(crate) use written::expectations;
 pub use written::{Written, written};
 
 use bloomery_cel::{Program, Scope};
@@ -75,6 +75,11 @@ impl Condition {
         facts: &dyn Facts,
     ) -> Result<bool, Error> {
         Ok(self.program.decide(Scope { variables: arguments.fields(), declared_optional, facts })?)
+    }
+
+    /// Returns the value that the condition has for every call for which it has a value, if there is only one.
+    pub fn constant(&self) -> Option<bool> {
+        self.program.constant()
     }
 
     /// Returns all parts of the condition.

@@ -4,6 +4,7 @@
 //! differently, such as a name that only the MCP server can know, or a rule that only reads as if it were enforced.
 
 mod conditions;
+mod effects;
 mod endpoints;
 mod facts;
 mod finding;
@@ -11,6 +12,7 @@ mod guardrails;
 mod inputs;
 mod known_tools;
 mod limits;
+mod lists;
 mod lower_limits;
 mod names;
 mod reach;
@@ -65,6 +67,7 @@ fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &Know
     findings.extend(conditions::findings(spec, known));
     findings.extend(facts::unused(spec));
     findings.extend(sends::findings(spec, known));
+    findings.extend(effects::findings(spec));
     findings.extend(limits::findings(spec, known));
     findings.extend(workflows::closed_tools(spec, known));
     findings.extend(lower_limits::findings(spec, &guardrails, known));

@@ -11,7 +11,7 @@ pub(crate) mod objection;
 mod prompt_room;
 mod remarks;
 pub mod text_guardrails;
-mod tool_rules;
+pub(crate) mod tool_rules;
 pub mod workflows;
 
 pub use objection::Objection;
@@ -24,7 +24,7 @@ use crate::record::CallFacts;
 use crate::schema::Schema;
 use crate::tool::CatalogueTool;
 use bloomery_crds::Digest;
-use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};
+use bloomery_crds::v1alpha1::{GateReason, SkillSpec, ToolInput, Verdict};
 use guardrails::Guardrails;
 use inputs::DeclaredInputs;
 use limits::{Counted, Limits, Reservation};
@@ -70,13 +70,10 @@ impl Rules {
         let approver = skill.engine.as_ref().and_then(|engine| engine.approver.clone());
         let of_tool = |tool: &CatalogueTool| {
             let rules = ToolRules::compile(skill, tool);
-            if guardrails.name(&tool.name) { rules } else { rules.or_default(tool, policy.effects) }
+            if guardrails.names(&tool.name) { rules } else { rules.or_default(tool, policy.effects) }
         };
         let tool_rules = tools.iter().map(|tool| (tool.name.clone(), of_tool(tool))).collect();
-        let inputs_of = |tool: &CatalogueTool| {
-            let declared = skill.declaration_of(&tool.name)?;
-            Some((tool.name.clone(), DeclaredInputs::new(&declared.inputs)))
-        };
+        let inputs_of = |tool: &CatalogueTool| (tool.name.clone(), DeclaredInputs::new(skill.inputs_of(&tool.name)));
         let contract = contract.map(|schema| Schema::compile(&Value::Object(schema.clone())));
         Self {
             remarks: remarks::remarks(skill, tools, &text.without_room, &tool_rules),
@@ -85,7 +82,7 @@ impl Rules {
             contract,
             guardrails,
             tools: tool_rules,
-            inputs: tools.iter().filter_map(inputs_of).collect(),
+            inputs: tools.iter().map(inputs_of).collect(),
             limits,
             approver: approver.unwrap_or_else(|| DEFAULT_APPROVER.to_owned()),
         }
@@ -122,6 +119,11 @@ impl Rules {
         let approvers = self.workflows.closing_approvers(step, evidence, not_applicable);
         let hold = |ClosingApprover { approver, reason }| Objection::hold(GateReason::Workflow, reason, approver);
         approvers.into_iter().map(hold).collect()
+    }
+
+    /// Returns the inputs that the Skill declares for a tool.
+    pub(crate) fn inputs(&self, tool: &CatalogueTool) -> Vec<&ToolInput> {
+        self.inputs.get(&tool.name).map(|declared| declared.inputs().collect()).unwrap_or_default()
     }
 
     /// Returns the objection to arguments that break a rule of the tool's declared inputs.

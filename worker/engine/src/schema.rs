@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 const MAX_ERROR_BYTES: usize = 1024;
 
 /// The keywords with which a schema may describe properties that its `properties` does not list.
-const OTHER_SOURCES: [&str; 10] =
+pub(crate) const OTHER_SOURCES: [&str; 10] =
     ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "patternProperties"];
 
 /// Returns whether a schema may describe properties that its `properties` does not list.

@@ -42,15 +42,26 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub limits: Vec<CallLimit>,
-    /// The rule for calls of tools that are not read-only and that no rule names. Default: `allow`. A tool is named by `approvals`, by a
-    /// `policy` in `tools`, and by a guardrail about the tool. The rule also applies to a call of a read-only tool that `sends` a value
-    /// which people did not write.
+    /// The rule for calls of tools that are not read-only and that no rule names. Default: `allow`. A tool is named by a rule with its full
+    /// name that can let calls pass or hold them: a rule of `approvals` without `action: deny`, a `policy` in `tools`, or a guardrail about
+    /// the tool. A prefix with `*`, a rule that denies, and `limits` apply in addition. The rule also applies to a call of a read-only
+    /// tool that `sends` a value which people did not write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<EffectPolicy>,
     /// True if rules may name tools that the MCP server does not list. By default, a Job whose Skill has such a rule ends before it
     /// begins, because the rule protects nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_unmatched: Option<bool>,
+}
+
+impl Policy {
+    /// Returns the entries of `expect` of all workflows, each with its path and its workflow.
+    pub fn expectations(&self) -> impl Iterator<Item = (String, &Workflow, &StepExpectation)> {
+        self.workflows.iter().enumerate().flat_map(|(at, workflow)| {
+            let path = move |nth: usize| format!("spec.policy.workflows[{at}].expect[{nth}]");
+            workflow.expect.iter().enumerate().map(move |(nth, expected)| (path(nth), workflow, expected))
+        })
+    }
 }
 
 fn lists_schema(_: &mut SchemaGenerator) -> Schema {
@@ -133,8 +144,9 @@ pub struct Workflow {
     /// if the detected intent is one of `intents`. Without `intents`, it must be complete if a step with an effect was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// What completes steps, beyond a call of their tool: conditions, the tool whose result closes a step in words, or an approver. If a
-    /// step has several entries, all of them must be met.
+    /// Requirements for completing steps. By default, a completed call of its tool completes a step, and every result closes a step in
+    /// words. An entry adds a condition for the call, or for a step in words the tool whose result closes it, or an approver. If a step
+    /// has several entries, all of them must be met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub expect: Vec<StepExpectation>,

@@ -13,8 +13,8 @@ use serde_json::Number;
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.timeout) || duration(self.timeout) <= duration('4m')").message("must be at most 4m: a pod may outlive the Job's duration by 5m only").field_path(".timeout"))]
 pub struct ToolDeclaration {
-    /// The name of the tool at the MCP server, or a prefix of names with `*` at the end. The policies of all matching declarations
-    /// apply. All other fields are those of the longest name that matches.
+    /// The name of the tool at the MCP server, or a prefix of names with `*` at the end. The `policy`, the `inputs` and `sends` of all
+    /// matching declarations apply. All other fields are those of the longest name that matches.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$"))]
     pub name: String,
     /// A description for the model, if the server has none.
@@ -38,7 +38,7 @@ pub struct ToolDeclaration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
     /// The arguments of a read-only tool that reach a place outside, such as the URL of a web page. `policy.effects` applies to a call if
-    /// such an argument has a value that people did not write.
+    /// such an argument has a value that people did not write. It has no effect if a rule names the tool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 64)), extend("x-kubernetes-list-type" = "set"))]
     pub sends: Vec<String>,
@@ -153,6 +153,8 @@ pub enum ValueType {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.condition) || !((has(self.allowed) && self.allowed == 'conditional') || (has(self.requiresApproval) && self.requiresApproval == 'conditional'))").message("conditional needs a condition").field_path(".condition"))]
+#[x_kube(validation = Rule::new("!has(self.condition) || (has(self.allowed) && self.allowed == 'conditional') || (has(self.requiresApproval) && self.requiresApproval == 'conditional')").message("a condition needs allowed: conditional or requiresApproval: conditional").field_path(".condition"))]
+#[x_kube(validation = Rule::new("has(self.condition) || has(self.allowed) || has(self.requiresApproval)").message("needs allowed or requiresApproval"))]
 pub struct CallPolicy {
     /// The calls that are allowed. Default: `always`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,8 +162,8 @@ pub struct CallPolicy {
     /// The calls that a person must approve. Default: `never`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_approval: Option<When>,
-    /// The condition for `conditional`, in CEL over the arguments, such as `amount > 500`. If it cannot be evaluated, `allowed`
-    /// denies the call, and `requiresApproval` holds it.
+    /// The condition for `conditional`, in CEL over the arguments, such as `amount > 500`. `allowed` or `requiresApproval` must be
+    /// `conditional`. If the condition cannot be evaluated, `allowed` denies the call, and `requiresApproval` holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub condition: Option<String>,
@@ -169,6 +171,13 @@ pub struct CallPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub reason: Option<String>,
+}
+
+impl CallPolicy {
+    /// Returns whether the policy decides about calls.
+    pub fn decides(&self) -> bool {
+        self.allowed.is_some() || self.requires_approval.is_some()
+    }
 }
 
 /// The calls that a rule applies to: every call, those for which the condition is true, or none. The default of `allowed` is

@@ -48,11 +48,9 @@ fn condition_faults(spec: &SkillSpec) -> Vec<String> {
         let condition = rule.when.as_deref()?;
         Some((format!("spec.policy.approvals[{at}].when"), condition))
     });
-    let expected_conditions = policy(spec).workflows.iter().enumerate().flat_map(|(at, workflow)| {
-        let field = move |nth: usize| format!("spec.policy.workflows[{at}].expect[{nth}].condition");
-        let conditions = workflow.expect.iter().enumerate();
-        conditions.filter_map(move |(nth, expected)| Some((field(nth), expected.condition.as_deref()?)))
-    });
+    let expected_conditions = policy(spec)
+        .expectations()
+        .filter_map(|(path, _, expected)| Some((format!("{path}.condition"), expected.condition.as_deref()?)));
     let faults = |(field, text): (String, &str)| {
         bloomery_cel::token_faults(text).into_iter().map(move |fault| format!("{field}: {fault}."))
     };

@@ -2,10 +2,20 @@
 //!
 //! Only the lint uses it, also when a Job begins. The gate evaluates a condition with defects like any other.
 
+mod operators;
+mod part;
+mod texts;
+
+pub use texts::{Comparison, Form, TextFault, text_fault};
+
 use super::Condition;
 use super::kinds::Kinds;
+use super::shape::{Fields, Shape};
 use super::signature::Signature;
-use bloomery_cel::{Function, Macro, Node, Operator};
+use bloomery_cel::{Earlier, Macro, Node};
+use part::{Part, Texts};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A defect of a condition. It exists for every call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,14 +24,39 @@ pub enum Defect {
     Undecidable(String),
     /// A part always has the same value. The text names the part and its value.
     Constant(String),
+    /// A value is compared with a text that it never has, or probably does not have.
+    Text(TextFault),
+}
+
+/// The result of examining a condition for one tool.
+#[derive(Debug, Default)]
+pub struct Examination {
+    /// The defects.
+    pub defects: Vec<Defect>,
+    /// The fields within arguments that the tool does not have, such as `address.zip`, each with the names of its fields.
+    pub unknown_fields: BTreeMap<String, Vec<String>>,
+    /// The fields within arguments that the tool has or may have.
+    pub possible_fields: BTreeSet<String>,
+    /// The uses of named lists.
+    pub list_uses: Vec<ListUse>,
+}
+
+/// A use of a named list in a condition.
+#[derive(Debug)]
+pub struct ListUse {
+    /// The name of the list.
+    pub name: String,
+    /// The comparisons of values with its texts. Without any, nothing is known about the use.
+    pub comparisons: Vec<(Option<Form>, Comparison)>,
 }
 
 impl Condition {
-    /// Returns the defects of the condition for a tool with these arguments. Other arguments may have any type.
-    pub fn defects(&self, signature: &Signature) -> Vec<Defect> {
-        let mut inference = Inference { signature, defects: Vec::new() };
+    /// Examines the condition for a tool with these arguments. Other arguments may have any type. `others` returns the tools whose
+    /// earlier calls a condition reads, by a name or a prefix.
+    pub fn examine<'a>(&self, signature: &'a Signature, others: &'a dyn Fn(&str) -> Vec<&'a Signature>) -> Examination {
+        let mut inference = Inference { signature, others, items: Vec::new(), found: Examination::default() };
         inference.check_bool(self.program.root());
-        inference.defects
+        inference.found
     }
 }
 
@@ -29,65 +64,70 @@ impl Condition {
 /// any type.
 struct Inference<'a> {
     signature: &'a Signature,
-    defects: Vec<Defect>,
+    others: &'a dyn Fn(&str) -> Vec<&'a Signature>,
+    /// The items of the enclosing macros, the outermost first.
+    items: Vec<Part>,
+    found: Examination,
 }
 
 impl Inference<'_> {
-    /// Returns the types that a part may have. Reports the defects in it.
-    fn infer(&mut self, node: &Node) -> Kinds {
+    /// Returns what is known about a part. Reports the defects in it.
+    fn infer(&mut self, node: &Node) -> Part {
         match node {
-            Node::Null => Kinds::NULL,
-            Node::Bool(_) => Kinds::BOOL,
-            Node::Int(_) | Node::Uint(_) | Node::Double(_) => Kinds::NUMBER,
-            Node::Text(_) => Kinds::TEXT,
-            Node::Arguments | Node::Step(_) => Kinds::MAP,
-            Node::Argument(name) => self.signature.kinds(name).unwrap_or(Kinds::ANY),
-            Node::Item(_) | Node::Result => Kinds::ANY,
-            Node::NamedList(_) | Node::Earlier(..) => Kinds::LIST,
+            Node::Null => Part::of_kinds(Kinds::NULL),
+            Node::Bool(_) => Part::of_kinds(Kinds::BOOL),
+            Node::Int(_) | Node::Uint(_) | Node::Double(_) => Part::of_kinds(Kinds::NUMBER),
+            Node::Text(text) => Part::of_texts(Texts::Written(vec![text.clone()])),
+            Node::Arguments => Part::of_kinds(Kinds::MAP),
+            Node::Argument(name) => self.argument(name),
+            Node::Item(at) => self.items.get(*at).cloned().unwrap_or_else(Part::any),
+            Node::Result => Part::any(),
+            Node::Step(name) => self.step(name),
+            Node::Earlier(Earlier::Calls, tool) => {
+                let fields = self.arguments_of(tool);
+                Part::list(Some(Part::of_shape(&Shape::object(fields), format!("calls('{tool}')[]"))))
+            }
+            Node::Earlier(Earlier::Results, _) => Part::list(None),
+            Node::NamedList(name) => {
+                self.found.list_uses.push(ListUse { name: name.clone(), comparisons: Vec::new() });
+                Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
+            }
             Node::List(items) => {
-                for item in items {
-                    self.infer(item);
-                }
-                Kinds::LIST
+                let items: Vec<Part> = items.iter().map(|item| self.infer(item)).collect();
+                Part::list(items.into_iter().reduce(Part::or))
             }
-            Node::Select(base, name) => {
-                self.check_field(base, name);
-                Kinds::ANY
-            }
+            Node::Select(base, name) => self.field(base, name),
             Node::Has(base, name) => {
-                self.check_field(base, name);
-                Kinds::BOOL
+                self.field(base, name);
+                Part::of_kinds(Kinds::BOOL)
             }
-            Node::Index(base, index) => {
-                self.check_index(base, index);
-                Kinds::ANY
-            }
+            Node::Index(base, index) => self.index(base, index),
             Node::Not(operand) => {
                 self.check_bool(operand);
-                Kinds::BOOL
+                Part::of_kinds(Kinds::BOOL)
             }
             Node::Negate(operand) => {
-                let operand = self.infer(operand);
-                self.report_unless(operand.may_be(Kinds::NUMBER), || format!("-({operand}) is not defined"));
-                Kinds::NUMBER
+                let kinds = self.infer(operand).kinds;
+                self.report_unless(kinds.may_be(Kinds::NUMBER), || format!("-({kinds}) is not defined"));
+                Part::of_kinds(Kinds::NUMBER)
             }
             Node::And(sides) | Node::Or(sides) => {
                 for side in sides {
                     self.check_bool(side);
                 }
-                Kinds::BOOL
+                Part::of_kinds(Kinds::BOOL)
             }
             Node::Conditional(parts) => {
                 let [condition, yes, no] = parts.as_ref();
                 self.check_bool(condition);
-                self.infer(yes) | self.infer(no)
+                self.infer(yes).or(self.infer(no))
             }
-            Node::Binary(operator, left, right) => self.check_binary(*operator, left, right),
-            Node::Call(function, operands) => self.infer_call(*function, operands),
-            Node::Matches(operand, _) => self.check_operand("matches", operand, Kinds::TEXT),
-            Node::FromUser(operand) => self.check_operand("fromUser", operand, Kinds::TEXT | Kinds::NUMBER),
-            Node::FromTool(operand, _) => self.check_operand("fromTool", operand, Kinds::TEXT | Kinds::NUMBER),
-            Node::Macro(kind, over, body) => self.infer_macro(*kind, over, body),
+            Node::Binary(operator, left, right) => Part::of_kinds(self.binary(*operator, left, right)),
+            Node::Call(function, operands) => self.call(*function, operands),
+            Node::Matches(operand, _) => self.operand("matches", operand, Kinds::TEXT),
+            Node::FromUser(operand) => self.operand("fromUser", operand, Kinds::TEXT | Kinds::NUMBER),
+            Node::FromTool(operand, _) => self.operand("fromTool", operand, Kinds::TEXT | Kinds::NUMBER),
+            Node::Macro(kind, over, body) => self.macro_call(*kind, over, body),
         }
     }
 
@@ -99,99 +139,102 @@ impl Inference<'_> {
             }
             return;
         }
-        let kinds = self.infer(node);
+        let kinds = self.infer(node).kinds;
         self.report_unless(kinds.may_be(Kinds::BOOL), || format!("{kinds} is neither true nor false"));
     }
 
-    fn check_field(&mut self, base: &Node, name: &str) {
+    fn argument(&self, name: &str) -> Part {
+        let fields = self.signature.fields();
+        match fields.known.get(name) {
+            Some(shape) => Part::of_shape(shape, name.to_owned()),
+            None if fields.are_all => Part::absent(),
+            None => Part { path: name.to_owned(), ..Part::any() },
+        }
+    }
+
+    /// Returns the arguments that the calls of a tool may have.
+    fn arguments_of(&self, tool: &str) -> Fields {
+        let tools = (self.others)(tool).into_iter().map(|signature| signature.fields().clone());
+        tools.reduce(|all, fields| all.or(&fields)).unwrap_or_default()
+    }
+
+    fn step(&self, name: &str) -> Part {
+        let fields = [("args", Shape::object(self.arguments_of(name))), ("result", Shape::of_kinds(Kinds::ANY))];
+        let known = fields.into_iter().map(|(name, shape)| (name.to_owned(), shape)).collect();
+        let fields = Fields { known: Arc::new(known), are_all: true };
+        Part::of_shape(&Shape::object(fields), format!("steps.{name}"))
+    }
+
+    fn field(&mut self, base: &Node, name: &str) -> Part {
         let base = self.infer(base);
-        self.report_unless(base.may_be(Kinds::MAP), || format!("{base} has no field {name:?}"));
+        let kinds = base.kinds;
+        self.report_unless(kinds.may_be(Kinds::MAP), || format!("{kinds} has no field {name:?}"));
+        self.field_of(&base, name)
     }
 
-    fn check_index(&mut self, base: &Node, index: &Node) {
-        let (base, index) = (self.infer(base), self.infer(index));
-        let in_list = base.may_be(Kinds::LIST) && index.may_be(Kinds::NUMBER);
-        let in_map = base.may_be(Kinds::MAP) && index.may_be(Kinds::TEXT);
-        self.report_unless(in_list || in_map, || format!("{base} cannot be indexed with {index}"));
-    }
-
-    fn check_binary(&mut self, operator: Operator, left: &Node, right: &Node) -> Kinds {
-        let is_named_list = matches!(right, Node::NamedList(_));
-        let (left, right) = (self.infer(left), self.infer(right));
-        if operator == Operator::In && is_named_list {
-            if !left.may_be(Kinds::TEXT) {
-                self.defects.push(Defect::Constant(format!("{left} in a list of strings is always false")));
-            }
-            return Kinds::BOOL;
+    /// Returns a field, and records whether the object has it. The arguments themselves are checked elsewhere.
+    fn field_of(&mut self, base: &Part, name: &str) -> Part {
+        if base.is_absent {
+            return Part::absent();
         }
-        self.infer_binary(operator, left, right)
-    }
-
-    fn infer_binary(&mut self, operator: Operator, left: Kinds, right: Kinds) -> Kinds {
-        let common = left & right;
-        let computed = match operator {
-            Operator::Equal | Operator::Unequal => {
-                if common.is_none() {
-                    let always = operator == Operator::Unequal;
-                    self.defects.push(Defect::Constant(format!("{left} {operator} {right} is always {always}")));
-                }
-                return Kinds::BOOL;
-            }
-            Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-                let ordered = common.may_be(Kinds::BOOL | Kinds::NUMBER | Kinds::TEXT | Kinds::BYTES);
-                self.report_unless(ordered, || format!("{left} {operator} {right} cannot be compared"));
-                return Kinds::BOOL;
-            }
-            Operator::In => {
-                let fits = right.may_be(Kinds::LIST) || right.may_be(Kinds::MAP) && left.may_be(Kinds::TEXT);
-                self.report_unless(fits, || format!("{left} cannot be in {right}"));
-                return Kinds::BOOL;
-            }
-            Operator::Add => common & (Kinds::NUMBER | Kinds::TEXT | Kinds::LIST),
-            Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => common & Kinds::NUMBER,
-        };
-        self.report_unless(!computed.is_none(), || format!("{left} {operator} {right} is not defined"));
-        computed.or_any()
-    }
-
-    fn infer_call(&mut self, function: Function, operands: &[Node]) -> Kinds {
-        let (accepted, returned) = match function {
-            Function::Size => (Kinds::TEXT | Kinds::BYTES | Kinds::LIST | Kinds::MAP, Kinds::NUMBER),
-            Function::Contains | Function::StartsWith | Function::EndsWith => (Kinds::TEXT, Kinds::BOOL),
-            Function::Int | Function::Uint | Function::Double => (Kinds::TEXT | Kinds::NUMBER, Kinds::NUMBER),
-            Function::String => (Kinds::TEXT | Kinds::NUMBER | Kinds::BOOL, Kinds::TEXT),
-            Function::Bytes => (Kinds::TEXT, Kinds::BYTES),
-            Function::LowerAscii | Function::Host | Function::Domain => (Kinds::TEXT, Kinds::TEXT),
-        };
-        for operand in operands {
-            self.check_operand(&function.to_string(), operand, accepted);
+        if base.path.is_empty() || !base.kinds.may_be(Kinds::MAP) {
+            return Part::any();
         }
-        returned
+        let path = format!("{}.{name}", base.path);
+        match base.fields.known.get(name) {
+            Some(shape) => {
+                self.found.possible_fields.insert(path.clone());
+                Part::of_shape(shape, path)
+            }
+            None if base.fields.are_all => {
+                self.found.unknown_fields.insert(path, base.fields.known.keys().cloned().collect());
+                Part::absent()
+            }
+            None => {
+                self.found.possible_fields.insert(path.clone());
+                Part { path, ..Part::any() }
+            }
+        }
     }
 
-    /// Checks the operand of a function. Returns the type of a function that is true or false.
-    fn check_operand(&mut self, function: &str, operand: &Node, accepted: Kinds) -> Kinds {
-        let operand = self.infer(operand);
-        self.report_unless(operand.may_be(accepted), || format!("{function}() is not defined for {operand}"));
-        Kinds::BOOL
+    fn index(&mut self, base: &Node, index: &Node) -> Part {
+        let (base, of_index) = (self.infer(base), self.infer(index));
+        let in_list = base.kinds.may_be(Kinds::LIST) && of_index.kinds.may_be(Kinds::NUMBER);
+        let in_map = base.kinds.may_be(Kinds::MAP) && of_index.kinds.may_be(Kinds::TEXT);
+        let fits = in_list || in_map;
+        self.report_unless(fits, || format!("{} cannot be indexed with {}", base.kinds, of_index.kinds));
+        match index {
+            Node::Text(name) if in_map => self.field_of(&base, name),
+            _ if in_list && !in_map => base.item(),
+            _ => Part::any(),
+        }
     }
 
-    fn infer_macro(&mut self, kind: Macro, over: &Node, body: &Node) -> Kinds {
+    fn macro_call(&mut self, kind: Macro, over: &Node, body: &Node) -> Part {
         let over = self.infer(over);
-        self.report_unless(over.may_be(Kinds::LIST | Kinds::MAP), || format!("{kind}() goes over a list, not {over}"));
-        match kind {
-            Macro::Map => _ = self.infer(body),
-            Macro::All | Macro::Exists | Macro::ExistsOne | Macro::Filter => self.check_bool(body),
-        }
-        match kind {
-            Macro::All | Macro::Exists | Macro::ExistsOne => Kinds::BOOL,
-            Macro::Filter | Macro::Map => Kinds::LIST,
-        }
+        let kinds = over.kinds;
+        let is_iterable = kinds.may_be(Kinds::LIST | Kinds::MAP);
+        self.report_unless(is_iterable, || format!("{kind}() goes over a list, not {kinds}"));
+        let item = over.item_of_macro();
+        self.items.push(item.clone());
+        let result = match kind {
+            Macro::Map => Part::list(Some(self.infer(body))),
+            Macro::All | Macro::Exists | Macro::ExistsOne => {
+                self.check_bool(body);
+                Part::of_kinds(Kinds::BOOL)
+            }
+            Macro::Filter => {
+                self.check_bool(body);
+                Part::list(Some(item))
+            }
+        };
+        self.items.pop();
+        result
     }
 
     fn report_unless(&mut self, fits: bool, sentence: impl FnOnce() -> String) {
         if !fits {
-            self.defects.push(Defect::Undecidable(sentence()));
+            self.found.defects.push(Defect::Undecidable(sentence()));
         }
     }
 }

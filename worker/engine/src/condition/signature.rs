@@ -1,47 +1,53 @@
 //! What is known about the arguments of a tool, from the Skill's declared inputs and the schema of its server.
 
 use super::kinds::Kinds;
+use super::shape::{Fields, Reader, Shape};
 use crate::schema::has_other_properties;
 use bloomery_crds::v1alpha1::ToolInput;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The known arguments of a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Signature {
-    arguments: BTreeMap<String, Argument>,
-    /// Whether these are all arguments of the tool.
-    is_complete: bool,
-}
-
-/// A known argument.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Argument {
-    kinds: Kinds,
-    /// Whether the schema or the Skill allows no negative number.
-    is_positive: bool,
+    /// The arguments. `are_all` says whether these are all arguments of the tool.
+    fields: Fields,
 }
 
 impl Signature {
     /// Returns the arguments that a Skill declares. Without declared inputs, nothing is known.
-    pub fn declared(inputs: &[ToolInput]) -> Self {
-        let argument = |input: &ToolInput| Argument {
-            kinds: Kinds::declared(input.kind),
+    pub fn declared<'a>(inputs: impl IntoIterator<Item = &'a ToolInput>) -> Self {
+        let shape = |input: &ToolInput| Shape {
             is_positive: input.minimum.as_ref().and_then(Number::as_f64).is_some_and(|minimum| minimum >= 0.0),
+            ..Shape::of_kinds(Kinds::declared(input.kind))
         };
-        let arguments = inputs.iter().map(|input| (input.name.clone(), argument(input))).collect();
-        Self { arguments, is_complete: !inputs.is_empty() }
+        let mut known: BTreeMap<String, Shape> = BTreeMap::new();
+        for input in inputs {
+            let of_input = shape(input);
+            // If several declarations have the input, a value must be as each of them says.
+            known
+                .entry(input.name.clone())
+                .and_modify(|shape| {
+                    shape.kinds = shape.kinds & of_input.kinds;
+                    shape.is_positive |= of_input.is_positive;
+                })
+                .or_insert(of_input);
+        }
+        let are_all = !known.is_empty();
+        Self { fields: Fields { known: Arc::new(known), are_all } }
     }
 
     /// Returns the arguments of a tool whose server lists `schema`. The types are those of the schema, or else those that the Skill
     /// declares. An input that only the Skill declares counts if the schema accepts arguments that it does not list on purpose.
-    pub fn listed(inputs: &[ToolInput], schema: &Value) -> Self {
+    pub fn listed<'a>(inputs: impl IntoIterator<Item = &'a ToolInput>, schema: &Value) -> Self {
         let declared = Self::declared(inputs);
         let properties = schema.get("properties").and_then(Value::as_object);
-        let listed: BTreeMap<String, Argument> = properties
+        let mut reader = Reader::new(schema);
+        let listed: BTreeMap<String, Shape> = properties
             .into_iter()
-            .flatten()
-            .map(|(name, property)| (name.clone(), declared.listed_argument(name, property)))
+            .flat_map(Map::iter)
+            .map(|(name, property)| (name.clone(), declared.listed_argument(name, reader.read(property))))
             .collect();
         let may_have_more = has_other_properties(schema);
         let accepts_others = match schema.get("additionalProperties") {
@@ -49,43 +55,47 @@ impl Signature {
             Some(_) => true,
             None => listed.is_empty(),
         };
-        let is_known = properties.is_some() || declared.is_complete || !accepts_others;
-        let mut arguments = if accepts_others || may_have_more { declared.arguments } else { BTreeMap::new() };
-        arguments.extend(listed);
-        Self { arguments, is_complete: is_known && !may_have_more }
+        let is_known = properties.is_some() || declared.is_complete() || !accepts_others;
+        let mut known =
+            if accepts_others || may_have_more { Arc::unwrap_or_clone(declared.fields.known) } else { BTreeMap::new() };
+        known.extend(listed);
+        Self { fields: Fields { known: Arc::new(known), are_all: is_known && !may_have_more } }
     }
 
-    /// Returns an argument with the schema `property`. `self` has the declared inputs.
-    fn listed_argument(&self, name: &str, property: &Value) -> Argument {
-        let kinds = Kinds::of_schema(property);
-        let kinds = if kinds == Kinds::ANY { self.kinds(name).unwrap_or(kinds) } else { kinds };
-        let bounds = ["minimum", "exclusiveMinimum"].into_iter().filter_map(|keyword| property.get(keyword)?.as_f64());
-        Argument { kinds, is_positive: self.is_positive(name) || bounds.into_iter().any(|bound| bound >= 0.0) }
+    /// Returns a listed argument with what the Skill declares about it. `self` has the declared inputs.
+    fn listed_argument(&self, name: &str, listed: Shape) -> Shape {
+        let kinds = if listed.kinds == Kinds::ANY { self.kinds(name).unwrap_or(listed.kinds) } else { listed.kinds };
+        Shape { kinds, is_positive: listed.is_positive || self.is_positive(name), ..listed }
     }
 
     /// Returns whether a call may have an argument of this name.
     pub fn may_have(&self, name: &str) -> bool {
-        !self.is_complete || self.arguments.contains_key(name)
+        !self.is_complete() || self.fields.known.contains_key(name)
     }
 
     /// Returns whether all arguments are known.
     pub fn is_complete(&self) -> bool {
-        self.is_complete
+        self.fields.are_all
     }
 
     /// Returns the names of the known arguments.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.arguments.keys().map(String::as_str)
+        self.fields.known.keys().map(String::as_str)
     }
 
     /// Returns the types of a known argument.
     pub(crate) fn kinds(&self, name: &str) -> Option<Kinds> {
-        self.arguments.get(name).map(|argument| argument.kinds)
+        self.fields.known.get(name).map(|argument| argument.kinds)
     }
 
     /// Returns whether the schema or the Skill refuses negative values of an argument.
     pub fn is_positive(&self, name: &str) -> bool {
-        self.arguments.get(name).is_some_and(|argument| argument.is_positive)
+        self.fields.known.get(name).is_some_and(|argument| argument.is_positive)
+    }
+
+    /// Returns the arguments as the fields of an object.
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
     }
 }
 

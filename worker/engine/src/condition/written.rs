@@ -1,7 +1,7 @@
 //! The conditions of a Skill as written.
 
 use bloomery_cel::Dialect;
-use bloomery_crds::v1alpha1::{Policy, SkillSpec, StepExpectation, When, Workflow};
+use bloomery_crds::v1alpha1::{Policy, SkillSpec, When};
 
 /// A condition as written in a Skill.
 pub struct Written<'a> {
@@ -42,7 +42,7 @@ fn of_call<'a>(path: String, text: &'a str, tool: &'a str, allows: bool) -> Writ
 }
 
 fn of_workflows(spec: &SkillSpec) -> impl Iterator<Item = Written<'_>> {
-    spec.policy.iter().flat_map(expectations).filter_map(|(path, workflow, expected)| {
+    spec.policy.iter().flat_map(Policy::expectations).filter_map(|(path, workflow, expected)| {
         let step = workflow.steps.iter().position(|step| *step == expected.step).unwrap_or_default();
         // A step in words has no calls of its own, so the condition is about the calls that close it.
         let mut of_step = workflow.expect.iter().filter(|other| other.step == expected.step);
@@ -56,13 +56,5 @@ fn of_workflows(spec: &SkillSpec) -> impl Iterator<Item = Written<'_>> {
             is_evidence: evidence.is_some(),
             earlier_steps: workflow.steps.get(..step).unwrap_or_default(),
         })
-    })
-}
-
-/// Returns the entries of `expect` of all workflows, each with its path and its workflow.
-pub(crate) fn expectations(policy: &Policy) -> impl Iterator<Item = (String, &Workflow, &StepExpectation)> {
-    policy.workflows.iter().enumerate().flat_map(|(at, workflow)| {
-        let path = move |nth: usize| format!("spec.policy.workflows[{at}].expect[{nth}]");
-        workflow.expect.iter().enumerate().map(move |(nth, expected)| (path(nth), workflow, expected))
     })
 }

@@ -4,14 +4,21 @@
 use super::facts;
 use super::finding::Finding;
 use super::known_tools::KnownTools;
-use crate::condition::{Condition, Defect, Signature, Written, written};
+use super::lists;
+use crate::condition::{Condition, Defect, Dialect, Examination, ListUse, Signature, Written, written};
 use bloomery_crds::v1alpha1::SkillSpec;
+use std::collections::BTreeSet;
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
-    written(spec).iter().flat_map(|written| check(written, spec, known)).collect()
+    let mut list_uses = Vec::new();
+    let mut findings: Vec<Finding> =
+        written(spec).iter().flat_map(|written| check(written, spec, known, &mut list_uses)).collect();
+    findings.extend(lists::findings(spec, &list_uses));
+    findings
 }
 
-fn check(written: &Written<'_>, spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+/// Checks a condition. Adds its uses of named lists to `list_uses`.
+fn check(written: &Written<'_>, spec: &SkillSpec, known: &KnownTools, list_uses: &mut Vec<ListUse>) -> Vec<Finding> {
     let path = written.path.as_str();
     let Ok(condition) = Condition::compile_as(written.text, written.dialect) else {
         let finding = |fault| Finding::error(path, format!("the condition cannot be compiled: {fault}"));
@@ -21,18 +28,57 @@ fn check(written: &Written<'_>, spec: &SkillSpec, known: &KnownTools) -> Vec<Fin
     // Without a known tool, any argument may have any type.
     let nothing = Signature::default();
     let signatures = if tools.is_empty() { vec![&nothing] } else { tools.iter().map(|(_, known)| *known).collect() };
+    let others = |tool: &str| known.signatures(tool);
     let mut findings: Vec<Finding> = Vec::new();
+    let mut examined: Vec<Examination> = Vec::new();
     for signature in signatures {
-        for defect in condition.defects(signature) {
-            let finding = defect_finding(path, &defect, &condition, signature);
+        let mut examination = condition.examine(signature, &others);
+        for defect in examination.defects.drain(..) {
+            let finding = defect_finding(path, defect, &condition, signature);
             // Several tools of a pattern may have the same arguments.
             if findings.iter().all(|found| found.message != finding.message) {
                 findings.push(finding);
             }
         }
+        list_uses.append(&mut examination.list_uses);
+        examined.push(examination);
     }
+    findings.extend(constant(written, &condition));
     findings.extend(unknown_arguments(written, &condition, &tools, known));
+    findings.extend(unknown_fields(written, &examined, known));
     findings.extend(facts::findings(written, &condition, spec, known));
+    findings
+}
+
+/// Warns of a condition that does not depend on the call.
+fn constant(written: &Written<'_>, condition: &Condition) -> Option<Finding> {
+    let truth = condition.constant()?;
+    let consequence = match (truth, written.dialect, written.allows) {
+        (true, Dialect::Step, _) => "every call meets it",
+        (false, Dialect::Step, _) => "no call meets it",
+        (true, _, true) => "the rule allows every call",
+        (false, _, true) => "the rule allows no call",
+        (true, _, false) => "the rule applies to every call",
+        (false, _, false) => "the rule applies to no call",
+    };
+    Some(Finding::warning(&written.path, format!("the condition is always {truth}: {consequence}")))
+}
+
+/// Finds the fields within arguments that no tool of the rule has. A condition about such a field may never be true.
+fn unknown_fields(written: &Written<'_>, examined: &[Examination], known: &KnownTools) -> Vec<Finding> {
+    let Written { path, tool, .. } = written;
+    let is_possible = |field: &str| examined.iter().any(|of_tool| of_tool.possible_fields.contains(field));
+    let mut seen = BTreeSet::new();
+    let mut findings = Vec::new();
+    for (field, names) in examined.iter().flat_map(|of_tool| &of_tool.unknown_fields) {
+        if is_possible(field) || !seen.insert(field) {
+            continue;
+        }
+        let message = format!("no tool that {tool:?} matches has a field {field:?}");
+        let finding = if known.is_complete() { Finding::error(path, message) } else { Finding::warning(path, message) };
+        let name = field.rsplit('.').next().unwrap_or_default();
+        findings.push(finding.nearest(name, names.iter().map(String::as_str)));
+    }
     findings
 }
 
@@ -61,10 +107,11 @@ fn unknown_arguments(
     condition.arguments().into_iter().filter(is_unknown).map(finding).collect()
 }
 
-fn defect_finding(path: &str, defect: &Defect, condition: &Condition, signature: &Signature) -> Finding {
+fn defect_finding(path: &str, defect: Defect, condition: &Condition, signature: &Signature) -> Finding {
     let finding = match defect {
         Defect::Undecidable(reason) => Finding::error(path, format!("the condition never has a result: {reason}")),
         Defect::Constant(part) => Finding::error(path, format!("a part of the condition is constant: {part}")),
+        Defect::Text(fault) => return lists::text_finding(path, &fault),
     };
     let named = condition.arguments().into_iter();
     let kinds: Vec<String> = named.filter_map(|name| Some(format!("{name} is {}", signature.kinds(name)?))).collect();

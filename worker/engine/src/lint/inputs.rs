@@ -9,7 +9,7 @@ use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, declared) in spec.tools.iter().enumerate() {
-        let tools = if known.is_complete() { tools_of(declared, spec, known) } else { Vec::new() };
+        let tools: Vec<_> = known.matching(&declared.name).filter(|_| known.is_complete()).collect();
         for (nth, input) in declared.inputs.iter().enumerate() {
             let path = format!("spec.tools[{at}].inputs[{nth}]");
             findings.extend(unusable_pattern(&path, input));
@@ -17,19 +17,11 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
             if known.is_complete() {
                 findings.extend(unknown_input(&path, declared, input, &tools));
                 findings.extend(other_type(&path, input, &tools));
+                findings.extend(required_of_another(&path, declared, input, &tools));
             }
         }
     }
     findings
-}
-
-/// Returns the tools to which the inputs of a declaration apply.
-fn tools_of<'a>(
-    declared: &'a ToolDeclaration,
-    spec: &SkillSpec,
-    known: &'a KnownTools,
-) -> Vec<(&'a str, &'a Signature)> {
-    known.matching(&declared.name).filter(|(name, _)| spec.declaration_of(name) == Some(declared)).collect()
 }
 
 fn unusable_pattern(path: &str, input: &ToolInput) -> Option<Finding> {
@@ -50,6 +42,20 @@ fn unknown_input(
         let names = tools.iter().flat_map(|(_, known)| known.names());
         Finding::error(format!("{path}.name"), message).nearest(&input.name, names)
     })
+}
+
+/// Finds a required input that only some tools of a declaration have: every call of the others is denied.
+fn required_of_another(
+    path: &str,
+    declared: &ToolDeclaration,
+    input: &ToolInput,
+    tools: &[(&str, &Signature)],
+) -> Option<Finding> {
+    let (with, without): (Vec<_>, Vec<_>) = tools.iter().partition(|(_, known)| known.may_have(&input.name));
+    let (tool, _) = without.first().filter(|_| input.required == Some(true) && !with.is_empty())?;
+    let message = format!("{tool} has no argument {:?}, so every call of it is denied", input.name);
+    let hint = format!("the inputs of {:?} apply to all tools that it matches", declared.name);
+    Some(Finding::error(format!("{path}.name"), message).hint(hint))
 }
 
 /// Finds an input that no value can match, because its type at the server is another.

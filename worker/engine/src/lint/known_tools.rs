@@ -32,17 +32,15 @@ impl KnownTools {
             is_complete = true;
             may_have_other_fields |= accepts_unlisted(schema);
         }
-        let signature = |(name, schema): (&&str, &&Value)| {
-            let inputs = spec.declaration_of(name).map_or(&[][..], |declared| &declared.inputs);
-            ((*name).to_owned(), Signature::listed(inputs, schema))
-        };
+        let signature =
+            |(name, schema): (&&str, &&Value)| ((*name).to_owned(), Signature::listed(spec.inputs_of(name), schema));
         let mut tools: BTreeMap<String, Signature> = schemas.iter().map(signature).collect();
         let fields: BTreeSet<&str> = if is_complete {
             schemas.values().flat_map(|schema| property_names(schema)).collect()
         } else {
             let declared = spec.tools.iter().filter(|tool| !tool.name.ends_with('*'));
             for tool in declared {
-                tools.entry(tool.name.clone()).or_insert_with(|| Signature::declared(&tool.inputs));
+                tools.entry(tool.name.clone()).or_insert_with(|| Signature::declared(spec.inputs_of(&tool.name)));
             }
             spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.as_str()).collect()
         };
@@ -68,6 +66,12 @@ impl KnownTools {
     /// Returns whether an argument of a server's tool may have fields that no schema lists.
     pub(super) fn may_have_other_fields(&self) -> bool {
         self.may_have_other_fields
+    }
+
+    /// Returns the arguments of the tools whose name a pattern matches.
+    pub(super) fn signatures(&self, pattern: &str) -> Vec<&Signature> {
+        let tools = self.tools.iter().filter(|(name, _)| matches(pattern, name));
+        tools.map(|(_, signature)| signature).collect()
     }
 
     /// Returns the tools whose name a pattern matches.

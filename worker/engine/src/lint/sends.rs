@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use super::known_tools::KnownTools;
+use crate::rules::tool_rules::naming_rules;
 use bloomery_crds::v1alpha1::{EffectPolicy, SkillSpec, ToolDeclaration};
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
@@ -27,12 +28,24 @@ fn unknown_arguments(path: &str, tool: &ToolDeclaration, known: &KnownTools) -> 
     tool.sends.iter().enumerate().filter(|(_, name)| is_unknown(name)).map(finding).collect()
 }
 
+/// Warns of a declaration to which no default applies.
 fn without_effect(path: &str, tool: &ToolDeclaration, spec: &SkillSpec) -> Option<Finding> {
     let effects = spec.policy.as_ref().and_then(|policy| policy.effects);
-    let has_default = matches!(effects, Some(EffectPolicy::RequireApproval | EffectPolicy::Deny));
-    (!has_default).then(|| {
-        let message = format!("has no effect without spec.policy.effects: calls of {} are allowed", tool.name);
-        Finding::warning(path, message)
-            .hint("set effects to require_approval or deny, or write a rule with fromUser() in spec.policy.approvals")
-    })
+    let name = tool.name.as_str();
+    if !matches!(effects, Some(EffectPolicy::RequireApproval | EffectPolicy::Deny)) {
+        let message = format!("has no effect without spec.policy.effects: calls of {name} are allowed");
+        return Some(Finding::warning(path, message).hint(
+            "set effects to require_approval or deny, or write a rule with fromUser() in spec.policy.approvals",
+        ));
+    }
+    // The tools of a prefix may have declarations of their own.
+    let is_one = !name.ends_with('*');
+    if is_one && spec.declaration_of(name).is_some_and(|declared| declared.read_only != Some(true)) {
+        let message =
+            format!("has no effect, because {name} is not readOnly: spec.policy.effects applies to every call");
+        return Some(Finding::warning(path, message).hint("set readOnly: true, or remove sends"));
+    }
+    let rule = naming_rules(spec, name).next().filter(|_| is_one)?;
+    let message = format!("has no effect, because {rule} names {name}: spec.policy.effects does not apply to it");
+    Some(Finding::warning(path, message).hint(format!("write a rule with fromUser() about {}", tool.sends.join(", "))))
 }

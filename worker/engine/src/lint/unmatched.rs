@@ -2,7 +2,6 @@
 
 use super::finding::{Finding, Severity};
 use super::known_tools::KnownTools;
-use crate::condition::expectations;
 use crate::rules::guardrail::reads_as_tool;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, ToolInput};
 
@@ -32,7 +31,7 @@ fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
 
 /// Returns the path and the tool of each entry of `expect` that names the evidence for a step.
 fn evidence(policy: &Policy) -> impl Iterator<Item = (String, String)> {
-    expectations(policy).filter_map(|(path, _, expected)| {
+    policy.expectations().filter_map(|(path, _, expected)| {
         Some((format!("{path}.evidence.tool"), expected.evidence.as_ref()?.tool.clone()))
     })
 }

@@ -2,7 +2,6 @@
 
 use super::finding::Finding;
 use super::known_tools::KnownTools;
-use crate::condition::expectations;
 use crate::rules::guardrail::{Rule, RuleEffect, reads_as_tool};
 use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::tool_pattern::matches;
@@ -11,13 +10,39 @@ use bloomery_crds::v1alpha1::{ApprovalAction, Policy, SkillSpec, StepExpectation
 pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &KnownTools) -> Vec<Finding> {
     let mut findings = denied_steps(spec, rules);
     findings.extend(open_steps(spec, known));
+    findings.extend(spec.policy.iter().flat_map(without_effect));
+    findings.extend(spec.policy.iter().flat_map(any_evidence));
     findings
+}
+
+/// Warns of requirements of a workflow that is not required: its steps bind no call.
+fn without_effect(policy: &Policy) -> Vec<Finding> {
+    let optional = policy.workflows.iter().enumerate();
+    let optional = optional.filter(|(_, workflow)| workflow.required != Some(true) && !workflow.expect.is_empty());
+    let finding = |(at, workflow): (usize, &Workflow)| {
+        let message =
+            format!("the workflow {:?} is not required, so no call is denied if its steps are not done", workflow.name);
+        Finding::warning(format!("spec.policy.workflows[{at}].expect"), message).hint("set required: true")
+    };
+    optional.map(finding).collect()
+}
+
+/// Warns of steps that the result of every tool closes.
+fn any_evidence(policy: &Policy) -> Vec<Finding> {
+    let closes_all = |expected: &StepExpectation| expected.evidence.as_ref().is_some_and(|named| named.tool == "*");
+    let expected = policy.expectations().filter(|(_, _, expected)| closes_all(expected));
+    let finding = |(path, _, expected): (String, &Workflow, &StepExpectation)| {
+        let message = format!("the result of every tool can close {:?}", expected.step);
+        Finding::warning(format!("{path}.evidence.tool"), message)
+            .hint("name the tool whose result shows that the step is done")
+    };
+    expected.map(finding).collect()
 }
 
 /// Finds evidence and approvers of steps that are tools: only a call of the tool completes such a step.
 pub(super) fn closed_tools(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let is_tool = |step: &str| known.matching(step).next().is_some();
-    let expected = spec.policy.iter().flat_map(expectations);
+    let expected = spec.policy.iter().flat_map(Policy::expectations);
     let of_tools = expected.filter(|(_, _, expected)| is_tool(&expected.step));
     let finding = |(path, _, expected): (String, &Workflow, &StepExpectation)| {
         let step = &expected.step;

@@ -10,7 +10,10 @@ pub(super) const MAX_VALUE_BYTES: usize = 1024;
 pub(super) const GROUP_DIGITS: usize = 3;
 
 /// Returns a text with each run of blanks as one space, and none at its ends.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
     let mut plain = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !plain.is_empty() {
@@ -18,7 +21,19 @@ pub(super) fn plain(text: &str) -> String {
         }
         plain.push_str(word);
     }
-    plain
+    Cow::Owned(plain)
+}
+
+/// Returns whether all blanks in a text are single spaces between words.
+fn is_plain(text: &str) -> bool {
+    let mut last = ' ';
+    for c in text.chars() {
+        if c.is_whitespace() && (c != ' ' || last == ' ') {
+            return false;
+        }
+        last = c;
+    }
+    last != ' ' || text.is_empty()
 }
 
 /// Returns the form of a value that several spellings share: a decimal number without useless zeros, or an IBAN without spaces. `None`

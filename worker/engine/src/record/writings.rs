@@ -41,7 +41,7 @@ impl Writings {
             return;
         }
         self.bytes += plain.len();
-        self.texts.push(Writing::new(plain));
+        self.texts.push(Writing::new(plain.into_owned()));
     }
 
     /// Returns whether a value occurs in a text as a whole token.
@@ -258,7 +258,7 @@ mod tests {
             let writings = writings(&text);
             let plain = form::plain(&text);
             let token = form::without_final_slash(&value);
-            let whole = Writing { places: Vec::new(), numbers: BTreeSet::new(), text: plain.clone() };
+            let whole = Writing { places: Vec::new(), numbers: BTreeSet::new(), text: plain.clone().into_owned() };
             let found = (0..plain.len()).any(|at| {
                 plain.is_char_boundary(at) && begins_token(&plain, at) && whole.has_token_at(u32::try_from(at).unwrap(), token)
             });

@@ -81,9 +81,11 @@ impl Guardrails {
         &self.rules
     }
 
-    /// Returns whether a compiled rule is about a tool alone.
-    pub fn name(&self, tool: &str) -> bool {
-        self.tool_rules.contains_key(tool)
+    /// Returns whether a compiled rule has the full name of a tool. A rule with a prefix of names is not about that tool alone.
+    pub fn names(&self, tool: &str) -> bool {
+        let rules = self.tool_rules.get(tool).into_iter().flatten();
+        let mut words = rules.flat_map(|rule| self.rule_text(rule.rule).split_whitespace());
+        words.any(|word| guardrail::plain(word) == tool)
     }
 
     /// Returns a violation for each rule that a call breaks.

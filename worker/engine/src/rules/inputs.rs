@@ -25,9 +25,14 @@ impl fmt::Debug for DeclaredInput {
 }
 
 impl DeclaredInputs {
-    pub(super) fn new(inputs: &[ToolInput]) -> Self {
+    pub(super) fn new<'a>(inputs: impl Iterator<Item = &'a ToolInput>) -> Self {
         let declared = |input: &ToolInput| DeclaredInput { input: input.clone(), schema: OnceLock::new() };
-        Self(inputs.iter().map(declared).collect())
+        Self(inputs.map(declared).collect())
+    }
+
+    /// Returns the inputs.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &ToolInput> {
+        self.0.iter().map(|declared| &declared.input)
     }
 
     /// Returns the objection to the first argument that breaks a rule.

@@ -27,8 +27,8 @@ pub(super) fn remarks(
             let name = &declared.name;
             remarks.push(format!("The MCP server does not list the tool {name}, which the Skill declares."));
         }
-        let described = |tool: &&CatalogueTool| skill.declaration_of(&tool.name) == Some(declared);
-        remarks.extend(tools.iter().filter(described).flat_map(|tool| differences(declared, tool)));
+        let described = tools.iter().filter(|tool| matches(&declared.name, &tool.name));
+        remarks.extend(described.flat_map(|tool| differences(declared, tool)));
     }
     if !without_room.is_empty() {
         let quoted: Vec<String> = without_room.iter().map(|rule| format!("{rule:?}")).collect();

@@ -19,6 +19,8 @@ pub(super) struct ToolRules {
     optional: Vec<String>,
     /// The arguments that reach a place outside although the tool is read-only.
     sends: Vec<String>,
+    /// Whether a rule with the full name of the tool replaces the default of `policy.effects`.
+    is_named: bool,
 }
 
 /// A compiled `tools[].policy`.
@@ -75,6 +77,19 @@ impl WrittenCondition {
     }
 }
 
+/// Returns the paths of the rules in `tools[].policy` and `policy.approvals` that replace the default of `policy.effects` for a tool: they
+/// have its full name, and let calls pass or hold them. A rule that denies needs no exception from the default.
+pub(crate) fn naming_rules(skill: &SkillSpec, tool: &str) -> impl Iterator<Item = String> {
+    let declared = skill.tools.iter().enumerate().filter(move |(_, declared)| {
+        declared.name == tool && declared.policy.as_ref().is_some_and(CallPolicy::decides)
+    });
+    let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals).enumerate();
+    let approvals =
+        approvals.filter(move |(_, rule)| rule.tool_id == tool && rule.action != Some(ApprovalAction::Deny));
+    let declared = declared.map(|(at, _)| format!("spec.tools[{at}].policy"));
+    declared.chain(approvals.map(|(at, _)| format!("spec.policy.approvals[{at}]")))
+}
+
 impl ToolRules {
     pub(super) fn compile(skill: &SkillSpec, tool: &CatalogueTool) -> Self {
         let policies = skill.declarations_of(&tool.name).filter_map(|declared| declared.policy.as_ref());
@@ -89,7 +104,8 @@ impl ToolRules {
             policies: policies.map(Policy::compile).collect(),
             approvals: approvals.collect(),
             optional: tool.optional_arguments(),
-            sends: skill.declaration_of(&tool.name).map(|declared| declared.sends.clone()).unwrap_or_default(),
+            sends: skill.declarations_of(&tool.name).flat_map(|declared| declared.sends.clone()).collect(),
+            is_named: naming_rules(skill, &tool.name).next().is_some(),
         }
     }
 
@@ -100,14 +116,15 @@ impl ToolRules {
             Some(EffectPolicy::Deny) => (ApprovalAction::Deny, "its calls are denied"),
             Some(EffectPolicy::Allow) | None => return self,
         };
-        if !self.policies.is_empty() || !self.approvals.is_empty() {
+        if self.is_named {
             return self;
         }
         let (when, why) = match (tool.read_only, self.sends.is_empty()) {
-            (false, _) => (Applies::Always, "no rule names this tool".to_owned()),
+            (false, _) => (Applies::Always, "no rule has the name of this tool".to_owned()),
             (true, false) => {
                 let sends = std::mem::take(&mut self.sends);
-                let why = format!("no rule names this tool, and nobody wrote what it sends ({})", sends.join(", "));
+                let why =
+                    format!("no rule has the name of this tool, and nobody wrote what it sends ({})", sends.join(", "));
                 (Applies::Sending(sends), why)
             }
             (true, true) => return self,

@@ -17,8 +17,26 @@ fn declared() -> Signature {
     Signature::declared(&inputs)
 }
 
+fn examine(text: &str, signature: &Signature) -> Examination {
+    Condition::compile(text).unwrap().examine(signature, &|_| Vec::new())
+}
+
 fn defects(text: &str) -> Vec<Defect> {
-    Condition::compile(text).unwrap().defects(&declared())
+    examine(text, &declared()).defects
+}
+
+/// The signature of a tool whose server describes its arguments.
+fn listed() -> Signature {
+    Signature::listed(
+        &[],
+        &json!({"type": "object", "properties": {
+            "address": {"type": "object", "properties": {"country": {"type": "string"}, "zip": {"type": "integer"}}},
+            "recipients": {"type": "array", "items": {"type": "object", "properties": {"email": {"type": "string"}}}},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "meta": {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": true},
+            "free": {"type": "object"},
+        }}),
+    )
 }
 
 #[rstest]
@@ -91,6 +109,90 @@ fn a_condition_that_can_have_a_result_has_no_defects(#[case] text: &str) {
     assert_eq!(defects(text), []);
 }
 
+#[rstest]
+#[case::a_field("address.contry == 'US'", "address.contry")]
+#[case::has_a_field("has(args.address.contry)", "address.contry")]
+#[case::by_index("address['contry'] == 'US'", "address.contry")]
+#[case::a_name_in_an_object("'contry' in args.address", "address.contry")]
+#[case::a_field_of_an_item("recipients.exists(r, r.emial == 'x')", "recipients[].emial")]
+#[case::a_field_of_a_filtered_item(
+    "size(recipients.filter(r, has(r.email)).filter(r, has(r.mail))) > 1",
+    "recipients[].mail"
+)]
+#[case::a_field_of_the_first_item("recipients[0].mail == 'x'", "recipients[].mail")]
+fn a_field_that_the_schema_does_not_have_is_unknown(#[case] text: &str, #[case] field: &str) {
+    let found = examine(text, &listed());
+    assert_eq!(found.unknown_fields.keys().collect::<Vec<_>>(), [field]);
+    assert!(!found.possible_fields.contains(field));
+    assert_eq!(found.defects, []);
+}
+
+#[rstest]
+#[case::listed("address.country == 'US' && recipients.all(r, r.email != 'x') && 'zip' in address")]
+#[case::an_object_of_anything("has(free.x) && free.x.y == 1 && 'z' in free")]
+#[case::other_fields_are_allowed("meta.b == 'x' && has(meta.a)")]
+#[case::a_name_that_is_computed("address[meta.a] == 'x'")]
+#[case::an_argument_that_the_tool_lacks("has(args.place) && args.place.x == 1")]
+fn any_other_field_is_possible(#[case] text: &str) {
+    let found = examine(text, &listed());
+    assert_eq!((found.unknown_fields.len(), found.defects), (0, vec![]));
+}
+
+#[rstest]
+#[case::a_field("address.zip == '1'", "a number == a string is always false")]
+#[case::an_item("tags.exists(t, t == 5)", "a string == a number is always false")]
+#[case::a_number_in_a_list_of_texts("5 in tags", "a number in a list whose items are a string is always false")]
+#[case::an_item_of_a_named_list("lists.x.exists(t, t == 5)", "a string == a number is always false")]
+fn types_within_arguments_are_checked(#[case] text: &str, #[case] sentence: &str) {
+    assert_eq!(examine(text, &listed()).defects, [Defect::Constant(sentence.into())]);
+}
+
+#[test]
+fn a_string_has_no_field_also_in_a_list() {
+    let sentence = "a string has no field \"email\"".to_owned();
+    assert_eq!(examine("tags.exists(t, t.email == 'x')", &listed()).defects, [Defect::Undecidable(sentence)]);
+}
+
+#[test]
+fn earlier_calls_have_the_arguments_of_their_tool() {
+    let condition = Condition::compile("calls('pay').exists(c, has(c.adress) || c.address.contry == 'x')").unwrap();
+    let signature = listed();
+    let found = condition.examine(&Signature::default(), &|_| vec![&signature]);
+    let unknown: Vec<_> = found.unknown_fields.keys().map(String::as_str).collect();
+    assert_eq!(unknown, ["calls('pay')[].address.contry", "calls('pay')[].adress"]);
+}
+
+#[rstest]
+#[case::a_host("host(name) == 'Bit.ly'", true)]
+#[case::the_other_side("'Bit.ly' != host(name)", true)]
+#[case::one_of_several("domain(name) in ['own.com', '@evil.com']", true)]
+#[case::the_end("domain(name).endsWith('@own.com')", true)]
+#[case::small_letters("name.lowerAscii().contains('HTTP')", true)]
+#[case::of_each_item("items.exists(i, host(i) == 'https://own.com')", true)]
+#[case::a_blank_in_a_plain_text("name == 'ada '", false)]
+fn a_text_that_a_value_never_has_is_a_defect(#[case] text: &str, #[case] is_certain: bool) {
+    let found = defects(text);
+    let [Defect::Text(fault)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(fault.is_certain, is_certain, "{fault:?}");
+}
+
+#[rstest]
+#[case::a_host("host(name) in ['own.com', 'a.own.com'] || domain(name).endsWith('.own.com')")]
+#[case::a_plain_text("name == 'Ada' || name.contains('Ada ') || name in ['Ada', 'Bob']")]
+fn a_text_that_a_value_can_have_is_no_defect(#[case] text: &str) {
+    assert_eq!(defects(text), []);
+}
+
+#[test]
+fn each_use_of_a_list_has_its_comparisons() {
+    let text = "host(name) in lists.a || lists.b.exists(b, name == b || name.contains(b)) || size(lists.c) > 1";
+    let uses = examine(text, &declared()).list_uses;
+    let form = Some(Form::Host(bloomery_cel::Function::Host));
+    let found: Vec<_> = uses.iter().map(|of| (of.name.as_str(), of.comparisons.as_slice())).collect();
+    let of_b = [(None, Comparison::Whole), (None, Comparison::Part)];
+    assert_eq!(found, [("a", &[(form, Comparison::Whole)][..]), ("b", &of_b[..]), ("c", &[][..])]);
+}
+
 fn call() -> impl Strategy<Value = Value> {
     let value = prop::sample::select(vec![
         json!(null),
@@ -116,12 +218,13 @@ proptest! {
         for text in [format!("{left} {operator} {right}"), format!("({left} {operator} {right}) > {other}")] {
             let condition = Condition::compile(&text).unwrap();
             let answer = condition.evaluate(&of, &[]);
-            for defect in condition.defects(&Signature::default()) {
+            for defect in condition.examine(&Signature::default(), &|_| Vec::new()).defects {
                 match defect {
                     Defect::Undecidable(_) => prop_assert!(
                         matches!(answer, Err(Error::Cel(CelError::Evaluation(_) | CelError::NotBool(_)))), "{text}: {answer:?}"
                     ),
                     // A part of a comparison may have no value for another reason.
+                    Defect::Text(fault) => panic!("{text}: {fault:?}"),
                     Defect::Constant(sentence) => prop_assert!(
                         answer.is_err() || text.starts_with('(') || sentence.ends_with(&format!("{:?}", answer == Ok(true))),
                         "{text}: {answer:?}"

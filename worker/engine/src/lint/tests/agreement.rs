@@ -91,6 +91,60 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::another_type(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "amount == '600'"}]}}), Effect::Refused
 )]
+#[case::a_name_in_the_arguments(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "'amuont' in args"}]}}), Effect::Refused
+)]
+#[case::a_name_in_the_arguments_that_exists(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "'amount' in args"}]}}), Effect::Enforced
+)]
+#[case::a_field_of_earlier_calls(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!calls('note').exists(c, has(c.ordr_id))"}]}}),
+    Effect::Refused
+)]
+#[case::a_host_in_capitals(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "host(order_id) == 'Bit.ly'"}]}}), Effect::Refused
+)]
+#[case::a_domain_with_an_at_sign(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "domain(order_id) == '@evil.com'"}]}}), Effect::Refused
+)]
+#[case::a_list_of_hosts_in_capitals(
+    json!({"policy": {
+        "lists": {"hosts": ["own.com", "Bit.ly"]}, "approvals": [{"toolId": "process_refund", "when": "host(order_id) in lists.hosts"}],
+    }}),
+    Effect::Refused
+)]
+#[case::an_empty_list(
+    json!({"policy": {"lists": {"ids": []}, "approvals": [{"toolId": "process_refund", "when": "order_id in lists.ids"}]}}),
+    Effect::Refused
+)]
+#[case::a_list_of_other_texts(
+    json!({"policy": {
+        "lists": {"ids": ["Bit.ly", "A-17"]}, "approvals": [{"toolId": "process_refund", "when": "order_id in lists.ids"}],
+    }}),
+    Effect::Enforced
+)]
+#[case::a_default_beside_a_limit(
+    json!({"policy": {"effects": "deny", "limits": [{"tool": "*", "count": true, "per": "job", "max": 9}]}}), Effect::Enforced
+)]
+#[case::a_default_beside_a_rule_for_every_tool(
+    json!({"policy": {"effects": "deny", "approvals": [{"toolId": "*", "when": "has(args.amount) && amount > 900"}]}}), Effect::Enforced
+)]
+#[case::a_default_beside_a_rule_that_denies(
+    json!({"policy": {"effects": "require_approval", "approvals": [
+        {"toolId": "process_refund", "when": "amount > 900 || amount < 0", "action": "deny"},
+    ]}}),
+    Effect::Enforced
+)]
+#[case::a_default_beside_a_guardrail_for_a_prefix(
+    json!({"policy": {"effects": "deny", "guardrails": {"always": ["proc* requires approval"]}}}), Effect::Enforced
+)]
+#[case::inputs_of_a_prefix_and_of_the_tool(
+    json!({"tools": [
+        {"name": "process_*", "inputs": [{"name": "amount", "type": "number", "minimum": 0, "maximum": 500}]},
+        {"name": "process_refund", "inputs": [{"name": "order_id", "type": "string"}]},
+    ]}),
+    Effect::Enforced
+)]
 #[case::a_step_that_is_no_tool(
     json!({"policy": {"workflows": [{"name": "w", "steps": ["verify_identty", "process_refund"], "required": true}]}}),
     Effect::Refused

@@ -13,7 +13,10 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     let send = json!({"type": "object", "properties": {
         "recipients": {"type": "array", "items": {"type": "string"}}, "body": {"type": "string"}, "bcc": text,
     }});
-    let pay = json!({"type": "object", "properties": {"amount": {"type": "number"}, "count": {"type": "integer", "minimum": 0}}});
+    let place = json!({"type": "object", "properties": {"country": {"type": "string"}}});
+    let pay = json!({"type": "object", "properties": {
+        "amount": {"type": "number"}, "count": {"type": "integer", "minimum": 0}, "place": place,
+    }});
     let spec = json!({
         "problem": {"statement": "Help with mail"}, "policy": policy, "tools": tools,
         "mcpServer": {"service": {"name": "mail", "port": 8080}},
@@ -51,6 +54,44 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"approvals": [{"toolId": "send_*", "when": "has(args.too)"}]}), "spec.policy.approvals[0].when",
     "no tool that \"send_*\" matches has an argument \"too\"", None
 )]
+#[case::a_misspelt_field(
+    json!({"approvals": [{"toolId": "send_*", "when": "has(args.place) && place.contry == 'US'"}]}), "spec.policy.approvals[0].when",
+    "no tool that \"send_*\" matches has a field \"place.contry\"", Some("did you mean \"country\"?")
+)]
+#[case::a_misspelt_field_of_earlier_calls(
+    json!({"approvals": [{"toolId": "send_email", "when": "calls('send_money').exists(c, has(c.amuont))"}]}),
+    "spec.policy.approvals[0].when",
+    "no tool that \"send_email\" matches has a field \"calls('send_money')[].amuont\"", Some("did you mean \"amount\"?")
+)]
+#[case::a_misspelt_field_of_a_step(
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["send_money", "send_email"], "expect": [
+        {"step": "send_email", "condition": "body == steps.send_money.args.bdy"}
+    ]}]}),
+    "spec.policy.workflows[0].expect[0].condition",
+    "no tool that \"send_email\" matches has a field \"steps.send_money.args.bdy\"", None
+)]
+#[case::a_misspelt_name_in_the_arguments(
+    json!({"approvals": [{"toolId": "send_email", "when": "'bdy' in args"}]}), "spec.policy.approvals[0].when",
+    "no tool that \"send_email\" matches has an argument \"bdy\"", Some("did you mean \"body\"?")
+)]
+#[case::a_host_in_capitals(
+    json!({"approvals": [{"toolId": "send_email", "when": "host(body) == 'Bit.ly'"}]}), "spec.policy.approvals[0].when",
+    "the comparison can never be true: host() is never \"Bit.ly\": it returns only the name of a host, in lower case",
+    Some("write \"bit.ly\"")
+)]
+#[case::a_text_of_a_list(
+    json!({"lists": {"own": ["own.com", "@evil.com"]}, "approvals": [
+        {"toolId": "send_email", "when": "recipients.all(r, domain(r) in lists.own)"}
+    ]}),
+    "spec.policy.lists.own[1]",
+    "the comparison can never be true: domain() is never \"@evil.com\": it returns only the name of a host, in lower case",
+    Some("write \"evil.com\"")
+)]
+#[case::an_empty_list(
+    json!({"lists": {"own": []}, "approvals": [{"toolId": "send_email", "when": "!(body in lists.own)"}]}),
+    "spec.policy.lists.own", "the list is empty, so each comparison with it has the same result",
+    Some("add a text, or remove the list from the conditions")
+)]
 #[case::the_source_of_a_list(
     json!({"approvals": [{"toolId": "send_email", "when": "!fromUser(recipients)"}]}), "spec.policy.approvals[0].when",
     "the condition never has a result: fromUser() is not defined for a list", Some("recipients is a list")
@@ -66,28 +107,28 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     "spec.policy.approvals[0].when", "spec.policy.lists has no list \"payee\"", Some("did you mean \"payees\"?")
 )]
 #[case::a_later_step(
-    json!({"workflows": [{"name": "w", "steps": ["send_email", "send_money"], "expect": [
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["send_email", "send_money"], "expect": [
         {"step": "send_email", "condition": "body == steps.send_money.result"}
     ]}]}),
     "spec.policy.workflows[0].expect[0].condition", "no step before \"send_email\" has the name \"send_money\"", None
 )]
 #[case::evidence_of_no_tool(
-    json!({"workflows": [{"name": "w", "steps": ["ask"], "expect": [{"step": "ask", "evidence": {"tool": "send_emial"}}]}]}),
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["ask"], "expect": [{"step": "ask", "evidence": {"tool": "send_emial"}}]}]}),
     "spec.policy.workflows[0].expect[0].evidence.tool",
     "no tool of the MCP server matches \"send_emial\": the rule protects nothing", Some("did you mean \"send_email\"?")
 )]
 #[case::evidence_for_a_tool(
-    json!({"workflows": [{"name": "w", "steps": ["send_email"], "expect": [{"step": "send_email", "evidence": {"tool": "ask_user"}}]}]}),
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["send_email"], "expect": [{"step": "send_email", "evidence": {"tool": "ask_user"}}]}]}),
     "spec.policy.workflows[0].expect[0].evidence", "\"send_email\" is a tool, so only its own call completes the step",
     Some("leave evidence out, or write a condition")
 )]
 #[case::an_approver_for_a_tool(
-    json!({"workflows": [{"name": "w", "steps": ["send_email"], "expect": [{"step": "send_email", "approver": "lead"}]}]}),
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["send_email"], "expect": [{"step": "send_email", "approver": "lead"}]}]}),
     "spec.policy.workflows[0].expect[0].approver", "\"send_email\" is a tool, so nobody is asked before the step is closed",
     Some("hold the call of the tool in spec.policy.approvals")
 )]
 #[case::a_step_in_words(
-    json!({"workflows": [{"name": "w", "steps": ["ask"], "expect": [{"step": "ask", "condition": "result.ok == true"}]}]}),
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["ask"], "expect": [{"step": "ask", "condition": "result.ok == true"}]}]}),
     "spec.policy.workflows[0].expect[0].condition", "the step \"ask\" is not a tool, so no call can meet the condition",
     Some("name the tool whose result closes the step: evidence: {tool: NAME}")
 )]
@@ -116,7 +157,10 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
 #[case::the_sources_of_the_items(json!({"approvals": [
     {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'send_*'))"},
 ]}))]
-#[case::conditions_of_steps(json!({"workflows": [{"name": "w", "steps": ["send_email", "send_money"], "expect": [
+#[case::a_list_with_two_uses(json!({"lists": {"own": ["Own.com"]}, "approvals": [
+    {"toolId": "send_email", "when": "!recipients.all(r, r in lists.own || domain(r) in lists.own)"},
+]}))]
+#[case::conditions_of_steps(json!({"workflows": [{"name": "w", "required": true, "steps": ["send_email", "send_money"], "expect": [
     {"step": "send_email", "condition": "result.ok == true"},
     {"step": "send_money", "condition": "amount <= steps.send_email.result.amount"},
 ]}]}))]
@@ -218,7 +262,60 @@ fn a_list_from_a_config_map_is_known() {
 }
 
 #[rstest]
+#[case::a_condition_that_is_never_true(
+    json!({"approvals": [{"toolId": "send_email", "when": "false"}]}), "spec.policy.approvals[0].when",
+    "the condition is always false: the rule applies to no call"
+)]
+#[case::a_condition_with_a_decisive_side(
+    json!({"approvals": [{"toolId": "send_email", "when": "body == 'x' || true"}]}), "spec.policy.approvals[0].when",
+    "the condition is always true: the rule applies to every call"
+)]
+#[case::a_blank_in_a_text(
+    json!({"approvals": [{"toolId": "send_email", "when": "body == 'x '"}]}), "spec.policy.approvals[0].when",
+    "\"x \" has blanks or quotes at its ends, and a value must have the same"
+)]
+#[case::quotes_in_a_list(
+    json!({"lists": {"own": ["'ada'"]}, "approvals": [{"toolId": "send_email", "when": "body in lists.own"}]}),
+    "spec.policy.lists.own[0]", "\"'ada'\" has blanks or quotes at its ends, and a value must have the same"
+)]
+#[case::requirements_of_an_optional_workflow(
+    json!({"workflows": [{"name": "w", "steps": ["send_email"], "expect": [{"step": "send_email", "condition": "body != ''"}]}]}),
+    "spec.policy.workflows[0].expect", "the workflow \"w\" is not required, so no call is denied if its steps are not done"
+)]
+#[case::evidence_of_every_tool(
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["ask"], "expect": [{"step": "ask", "evidence": {"tool": "*"}}]}]}),
+    "spec.policy.workflows[0].expect[0].evidence.tool", "the result of every tool can close \"ask\""
+)]
+#[case::a_rule_that_opens_a_denied_tool(
+    json!({"effects": "deny", "approvals": [{"toolId": "send_money", "when": "count > 5"}]}), "spec.policy.approvals[0]",
+    "names send_money, so effects: deny does not apply to it: a call that no rule holds is allowed"
+)]
+fn a_rule_that_may_not_mean_what_it_says_is_a_warning(
+    #[case] policy: Value,
+    #[case] path: &str,
+    #[case] message: &str,
+) {
+    let found = findings(&policy);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.severity, finding.path.as_str(), finding.message.as_str()), (Severity::Warning, path, message));
+}
+
+#[rstest]
+#[case::every_call_is_held(json!([]), json!([{"toolId": "send_money"}]))]
+#[case::the_author_says_so(json!([{"name": "send_money", "policy": {"allowed": "always"}}]), json!([{"toolId": "send_money", "when": "count > 5"}]))]
+#[case::large_amounts_are_denied(
+    json!([]), json!([{"toolId": "send_money", "when": "count > 5"}, {"toolId": "send_money", "when": "count > 9", "action": "deny"}])
+)]
+#[case::a_prefix(json!([]), json!([{"toolId": "send_m*", "when": "count > 5"}]))]
+fn a_denied_tool_may_be_opened_on_purpose(#[case] tools: Value, #[case] approvals: Value) {
+    assert_eq!(findings_about(&json!({"effects": "deny", "approvals": approvals}), &tools), []);
+}
+
+#[rstest]
 #[case::an_unknown_argument(json!({"effects": "deny"}), "urls", Severity::Error, "spec.tools[0].sends[0]")]
+#[case::a_rule_of_the_tool(
+    json!({"effects": "deny", "approvals": [{"toolId": "read_page", "when": "url == 'x'"}]}), "url", Severity::Warning, "spec.tools[0].sends"
+)]
 #[case::without_a_default(json!({}), "url", Severity::Warning, "spec.tools[0].sends")]
 fn a_declaration_of_what_a_tool_sends_must_have_an_effect(
     #[case] policy: Value,
@@ -258,6 +355,26 @@ fn an_input_that_protects_nothing_or_denies_everything_is_an_error(
     let finding = found.iter().find(|finding| finding.path == path).unwrap_or_else(|| panic!("{found:?}"));
     assert!(finding.severity == Severity::Error && finding.message.starts_with(message), "{finding:?}");
     assert_eq!(finding.hint.as_deref(), hint);
+}
+
+#[test]
+fn what_a_tool_with_effect_sends_has_a_default_already() {
+    let tools = json!([{"name": "send_email", "sends": ["body"]}]);
+    let found = findings_about(&json!({"effects": "deny"}), &tools);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(
+        finding.message,
+        "has no effect, because send_email is not readOnly: spec.policy.effects applies to every call"
+    );
+}
+
+#[test]
+fn required_inputs_of_a_prefix_deny_the_calls_of_tools_without_them() {
+    let tools = json!([{"name": "send_*", "inputs": [{"name": "amount", "type": "number", "required": true}]}]);
+    let found = findings_about(&json!({}), &tools);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(finding.severity, Severity::Error);
+    assert_eq!(finding.message, "send_email has no argument \"amount\", so every call of it is denied");
 }
 
 #[test]

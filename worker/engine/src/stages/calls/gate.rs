@@ -92,7 +92,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
         Err(error) => Some(error.to_string()),
     };
     objections.extend(schema_error.map(|detail| Objection::deny(GateReason::Schema, detail)));
-    objections.extend(arguments.as_ref().ok().and_then(|arguments| undeclared::objection(tool, arguments, &run.skill)));
+    objections.extend(arguments.as_ref().ok().and_then(|arguments| undeclared::objection(tool, arguments, rules)));
     objections.extend(arguments.as_ref().ok().and_then(|arguments| rules.declared_inputs(tool, arguments)));
     if let Some(subject) = subject {
         objections.extend(rules.approvals(tool, subject));
@@ -173,11 +173,14 @@ fn strictest(objections: Vec<Objection>) -> Ruling {
 /// Denies a call with the value of a secret. The worker has replaced the value by a placeholder before it recorded the
 /// call.
 fn secret_objection(call: &Call) -> Option<Objection> {
+    if call.secrets.is_empty() {
+        return None;
+    }
     let detail = format!(
         "the arguments contain the value of {}: secrets must not be passed to tools. Leave it out",
         call.secrets.join(", ")
     );
-    (!call.secrets.is_empty()).then(|| Objection::deny(GateReason::Secret, detail))
+    Some(Objection::deny(GateReason::Secret, detail))
 }
 
 fn drift_objection(tool: &CatalogueTool, catalogue: &Catalogue) -> Option<Objection> {

@@ -347,7 +347,17 @@ fn an_argument_that_a_rule_cannot_mean_is_denied_where_the_skill_declares_inputs
 #[case::allowed(json!({"effects": "allow"}), "process_refund", Verdict::Allow)]
 #[case::read_only(json!({"effects": "deny"}), "verify_identity", Verdict::Allow)]
 #[case::named_by_an_approval(
-    json!({"effects": "deny", "approvals": [{"toolId": "process_*", "when": "order_id == 'B-1'"}]}), "process_refund", Verdict::Allow
+    json!({"effects": "deny", "approvals": [{"toolId": "process_refund", "when": "order_id == 'B-1'"}]}), "process_refund", Verdict::Allow
+)]
+#[case::matched_by_a_prefix(
+    json!({"effects": "deny", "approvals": [{"toolId": "process_*", "when": "order_id == 'B-1'"}]}), "process_refund", Verdict::Deny
+)]
+#[case::named_by_a_rule_that_denies(
+    json!({"effects": "require_approval", "approvals": [{"toolId": "process_refund", "when": "order_id == 'B-1'", "action": "deny"}]}),
+    "process_refund", Verdict::Hold
+)]
+#[case::named_by_a_limit(
+    json!({"effects": "deny", "limits": [{"tool": "process_refund", "count": true, "per": "job", "max": 5}]}), "process_refund", Verdict::Deny
 )]
 #[case::named_by_a_guardrail(
     json!({"effects": "deny", "guardrails": {"never": ["process_refund requires approval"]}}), "process_refund", Verdict::Hold
@@ -380,6 +390,23 @@ fn an_intent_narrows_the_tools_that_may_be_called(#[case] tools: serde_json::Val
     assert_eq!(ruling.verdict, expected, "{ruling:?}");
     let reason = "the intent \"track\" does not allow the tool \"process_refund\"";
     assert_eq!(ruling.reason.as_deref() == Some(reason), expected == Verdict::Deny, "{ruling:?}");
+}
+
+/// A declaration of the tool, beside that of its prefix: `order_id` begins with `A`, and `amount` is at most 500.
+#[rstest]
+#[case::within_both(json!({"order_id": "A-17", "amount": 500}), Verdict::Allow)]
+#[case::beyond_that_of_the_prefix(json!({"order_id": "A-17", "amount": 501}), Verdict::Deny)]
+#[case::beyond_that_of_the_tool(json!({"order_id": "B-1", "amount": 5}), Verdict::Deny)]
+fn the_inputs_of_all_matching_declarations_apply(#[case] arguments: serde_json::Value, #[case] expected: Verdict) {
+    let mut run = run();
+    run.skill.tools = serde_json::from_value(json!([
+        {"name": "process_*", "inputs": [{"name": "amount", "type": "number", "minimum": 0, "maximum": 500}]},
+        {"name": "process_refund", "inputs": [{"name": "order_id", "type": "string", "pattern": "A-[0-9]+"}]},
+    ]))
+    .unwrap();
+    let mut world = World::new(run, vec![asks(&[("process_refund", arguments)]), good_answer()], ALL_WELL);
+    world.play_out();
+    assert_eq!(world.conversation.shared.calls.rulings().last[0].verdict, expected);
 }
 
 /// The inputs that the Skill declares for `process_refund`, and arguments that break one of their rules, or none.

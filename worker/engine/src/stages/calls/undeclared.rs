@@ -1,12 +1,12 @@
 //! Refuses arguments that no rule can mean. Where a Skill declares the inputs of a tool, its rules name these inputs, so a call must not
 //! pass the same value under another name.
 
-use crate::rules::Objection;
+use crate::rules::{Objection, Rules};
 use crate::schema::has_other_properties;
 use crate::tool::CatalogueTool;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{GateReason, SkillSpec, ToolInput};
+use bloomery_crds::v1alpha1::{GateReason, ToolInput};
 use serde_json::Value;
 
 /// The longest name of an argument in a reason, in bytes.
@@ -14,13 +14,16 @@ const MAX_NAME_BYTES: usize = 64;
 
 /// Returns the objection to an argument that is a case variant of a declared input, or that neither the Skill nor the server declares.
 /// A Skill that declares no inputs of the tool accepts what the schema accepts.
-pub(super) fn objection(tool: &CatalogueTool, arguments: &Value, skill: &SkillSpec) -> Option<Objection> {
-    let inputs = &skill.declaration_of(&tool.name).filter(|declared| !declared.inputs.is_empty())?.inputs;
-    let detail = arguments.as_object()?.keys().find_map(|name| fault(name, inputs, &tool.input_schema))?;
+pub(super) fn objection(tool: &CatalogueTool, arguments: &Value, rules: &Rules) -> Option<Objection> {
+    let inputs = rules.inputs(tool);
+    if inputs.is_empty() {
+        return None;
+    }
+    let detail = arguments.as_object()?.keys().find_map(|name| fault(name, &inputs, &tool.input_schema))?;
     Some(Objection::deny(GateReason::Schema, detail))
 }
 
-fn fault(name: &str, inputs: &[ToolInput], schema: &Value) -> Option<String> {
+fn fault(name: &str, inputs: &[&ToolInput], schema: &Value) -> Option<String> {
     if inputs.iter().any(|input| input.name == name) {
         return None;
     }

@@ -1,0 +1,50 @@
+//! The lint of the texts with which conditions compare values, in particular those of named lists.
+
+use super::finding::Finding;
+use crate::condition::{ListUse, TextFault, text_fault};
+use bloomery_crds::v1alpha1::SkillSpec;
+
+/// Returns the findings about the texts of the lists. `uses` are those in all conditions. A list of a ConfigMap has no texts yet if
+/// the ConfigMap was not read.
+pub(super) fn findings(spec: &SkillSpec, uses: &[ListUse]) -> Vec<Finding> {
+    let lists = spec.policy.iter().flat_map(|policy| &policy.lists);
+    let mut findings = Vec::new();
+    for (name, texts) in lists {
+        let uses: Vec<&ListUse> = uses.iter().filter(|of| of.name == *name).collect();
+        let path = format!("spec.policy.lists.{name}");
+        if texts.is_empty() && !uses.is_empty() {
+            let message = "the list is empty, so each comparison with it has the same result";
+            findings.push(Finding::error(&path, message).hint("add a text, or remove the list from the conditions"));
+        }
+        let faults = texts.iter().enumerate().filter_map(|(at, text)| Some((at, fault(text, &uses)?)));
+        findings.extend(faults.map(|(at, fault)| text_finding(&format!("{path}[{at}]"), &fault)));
+    }
+    findings
+}
+
+/// Returns the fault of a text that matches no value in any use of its list.
+fn fault(text: &str, uses: &[&ListUse]) -> Option<TextFault> {
+    let mut found = None;
+    for of in uses {
+        // Without a comparison, nothing is known about the use.
+        of.comparisons.first()?;
+        for (form, comparison) in &of.comparisons {
+            let fault = text_fault(*form, text, *comparison)?;
+            found = found.filter(|found: &TextFault| !found.is_certain).or(Some(fault));
+        }
+    }
+    found
+}
+
+/// Returns the finding about a text that an author probably does not mean.
+pub(super) fn text_finding(path: &str, fault: &TextFault) -> Finding {
+    let finding = if fault.is_certain {
+        Finding::error(path, format!("the comparison can never be true: {}", fault.sentence))
+    } else {
+        Finding::warning(path, &fault.sentence)
+    };
+    match &fault.instead {
+        Some(text) => finding.hint(format!("write {text:?}")),
+        None => finding,
+    }
+}
