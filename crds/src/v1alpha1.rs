@@ -26,8 +26,9 @@ pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};
 pub use skill::{
     ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallLimit, CallPolicy, Context, EffectPolicy, EndpointAuth,
     EndpointRule, Engine, Entity, FinalizationGate, Guardrails, Intent, IntentDetection, Intents, LimitScope,
-    ListSource, McpContainer, McpServer, McpService, McpTransport, Memory, Method, OutOfDomain, OutOfDomainAction,
-    OutputContract, OutputField, Policy, Problem, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role,
-    Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput, ToolOutput,
-    ToolPolicy, ToolSelection, ValueType, When, Workflow, is_reserved_header,
+    ListSource, McpContainer, McpHeader, McpHealth, McpServer, McpService, McpStatus, McpTransport, Memory, Method,
+    OutOfDomain, OutOfDomainAction, OutputContract, OutputField, PodSettings, Pods, Policy, Problem, ReplyPolisher,
+    ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage, StepEvidence,
+    StepExpectation, ToolDeclaration, ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow,
+    is_reserved_header,
 };

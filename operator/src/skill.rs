@@ -90,6 +90,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.config_maps.changes(), skills, move |config_map| skills_of_list(&store_for_lists, config_map)),
         wake_on(caches.service_accounts.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
+        wake_on(caches.budgets.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.pods.changes(), skills, |pod| {
             // Worker pods do not change the state of the Skill.
             let is_mcp_server = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|component| component == "mcp");

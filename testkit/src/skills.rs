@@ -32,6 +32,7 @@ pub fn refunds() -> SkillSpec {
         }),
         acceptance_criteria: Vec::new(),
         context: None,
+        pods: None,
         memory: None,
         engine: None,
     }
