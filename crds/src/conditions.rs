@@ -23,6 +23,9 @@ pub enum ConditionType {
     /// The Deployment and the Service of the Skill's MCP server are as the operator wrote them. Present only while `False`; the
     /// message names each difference.
     McpAsWritten,
+    /// The image of the Skill's MCP server is the one that it was when the Skill first named it. Present only while `False`; the message
+    /// names both IDs.
+    McpImageUnchanged,
     /// The Skill works as written for this Job. Present only while `False`; the message names each difference.
     SkillAsWritten,
     /// Every limit of the Job is within the limits of its Skill. Present only while `False`; the message names each limit that is above
@@ -127,6 +130,10 @@ pub enum Reason {
     ///
     /// Remedy: exempt the objects that the message names from the admission webhook or controller that changes them.
     Reverted,
+    /// The tag of an image was moved to another image.
+    ///
+    /// Remedy: find out who moved it. To use the new image, name it by its digest in `spec.mcpServer.container.image`.
+    ImageChanged,
     /// A ConfigMap that `spec.policy.listsFrom` of the Skill names, or the key in it, does not exist.
     ///
     /// Remedy: create the ConfigMap with the key in the Skill's namespace, or correct the name; the Skill becomes ready by itself.

@@ -150,6 +150,9 @@ pub struct JobPart {
     pub limits: EffectiveLimits,
     /// The models that the worker may call: that of the main loop, then those of other stages, then fallbacks.
     pub models: Vec<ModelEndpoint>,
+    /// How to reach an MCP server outside of the cluster. `None` for any other server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_mcp: Option<ExternalMcp>,
     /// The bound resources, in the order of the Skill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<BoundResource>,
@@ -255,6 +258,31 @@ pub struct ModelEndpoint {
     /// The names of the Models to ask if this one does not answer, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<String>,
+}
+
+/// The credentials and certificates of an MCP server outside of the cluster. Its addresses are restricted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExternalMcp {
+    /// The headers of each request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<SecretHeader>,
+    /// The file that contains the trusted certificates. `None` for those of the worker's image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<CaFile>,
+}
+
+/// A header with a secret value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretHeader {
+    /// The name of the header.
+    pub name: String,
+    /// The scheme before the value, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<String>,
+    /// The file that contains the value.
+    pub file: KeyFile,
 }
 
 /// A file of certificates in the worker pod, and its origin.

@@ -7,11 +7,15 @@ use k8s_openapi::api::core::v1::SecretReference;
 use serde_json::Value;
 
 /// The references, by kind. `[]` stands for each item of a list or a map.
-const REFERENCES: [&str; 4] = [
+const REFERENCES: [&str; 8] = [
     "Job spec.resources[].secretKeyRef",
     "Model spec.apiKey.secretKeyRef",
     "Model spec.ca.secretKeyRef",
+    "Skill spec.mcpServer.ca.secretKeyRef",
     "Skill spec.mcpServer.container.env[].valueFrom.secretKeyRef",
+    "Skill spec.mcpServer.headers[].secretKeyRef",
+    "Skill spec.pods.mcp.imagePullSecrets",
+    "Skill spec.pods.worker.imagePullSecrets",
 ];
 
 /// Collects the paths of all references to Secrets below a schema. The name of their type contains `Secret`. A type that contains such a

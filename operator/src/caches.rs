@@ -19,6 +19,7 @@ use futures::stream::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
@@ -51,6 +52,8 @@ pub struct Caches {
     pub service_accounts: Cache<ServiceAccount>,
     /// The Deployments that the operator manages.
     pub deployments: Cache<Deployment>,
+    /// The `PodDisruptionBudget`s that the operator manages. An update is not announced if it changes only the status.
+    pub budgets: Cache<PodDisruptionBudget>,
     /// All Services. Of those that the operator does not manage, only the name, type and ports.
     pub services: Cache<Service>,
     /// All `EndpointSlices`: of each, the Service and one ready endpoint. An update is announced only if it changes whether there
@@ -93,6 +96,12 @@ impl Caches {
             config_maps: cache(client, of_others, CacheOptions::trimmed(trim::config_map), &mut feeds),
             service_accounts: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             deployments: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            budgets: cache(
+                client,
+                managed(),
+                CacheOptions::trimmed(trim::budget).announcing(budget_changed),
+                &mut feeds,
+            ),
             services: cache(client, all(), CacheOptions::trimmed(trim::service), &mut feeds),
             endpoint_slices: cache(
                 client,
@@ -125,6 +134,7 @@ impl Caches {
             config_maps,
             service_accounts,
             deployments,
+            budgets,
             services,
             endpoint_slices,
             claims,
@@ -142,6 +152,7 @@ impl Caches {
             config_maps.wait_until_synced(),
             service_accounts.wait_until_synced(),
             deployments.wait_until_synced(),
+            budgets.wait_until_synced(),
             services.wait_until_synced(),
             endpoint_slices.wait_until_synced(),
             claims.wait_until_synced(),
@@ -207,6 +218,12 @@ fn has_ready_endpoint(slice: &EndpointSlice) -> bool {
 /// Returns whether an `EndpointSlice` got its first ready endpoint, or lost its last one.
 fn readiness_changed(before: &EndpointSlice, after: &EndpointSlice) -> bool {
     has_ready_endpoint(before) != has_ready_endpoint(after)
+}
+
+/// Returns whether more than the status of a budget changed.
+fn budget_changed(before: &PodDisruptionBudget, after: &PodDisruptionBudget) -> bool {
+    let (old, new) = (&before.metadata, &after.metadata);
+    (&old.labels, &old.annotations, &before.spec) != (&new.labels, &new.annotations, &after.spec)
 }
 
 /// The UID of the Job of an Approval.

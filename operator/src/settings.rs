@@ -6,6 +6,7 @@ mod skill_directory;
 
 pub use pod_defaults::PodDefaults;
 pub use skill_directory::SkillDirectorySettings;
+pub use pod_defaults::{Amounts, PodDefaults, SkillField};
 
 use crate::approval::policy::ShippedPolicies;
 use clap::error::{ContextKind, ContextValue};
@@ -176,8 +177,8 @@ pub struct WorkerSettings {
     /// ranges in CIDR notation, separated by commas.
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
     pub endpoint_ranges: Vec<IpNet>,
-    /// Scheduling and pull secrets of each worker pod, as JSON of `imagePullSecrets`, `nodeSelector`, `tolerations` and
-    /// `priorityClassName`.
+    /// Labels, scheduling and pull secrets of each worker pod, as JSON of `imagePullSecrets`, `nodeSelector`, `tolerations`,
+    /// `priorityClassName`, `podLabels`, `podAnnotations` and `skillMaySet` (the fields that a Skill may set too).
     #[arg(long = "worker-pod", env = "BLOOMERY_WORKER_POD", default_value = "{}", value_parser = parse::pod_defaults)]
     pub pod: PodDefaults,
     /// Format of the workers' logs.
@@ -197,10 +198,22 @@ pub struct WorkerSettings {
 /// Settings of the pods of MCP servers.
 #[derive(Debug, Clone, clap::Args)]
 pub struct McpSettings {
-    /// Scheduling and pull secrets of each pod of an MCP server, as JSON of `imagePullSecrets`, `nodeSelector`,
-    /// `tolerations` and `priorityClassName`.
+    /// Labels, scheduling and pull secrets of each pod of an MCP server, as JSON of the same fields as for worker pods.
     #[arg(id = "mcp-pod", long = "mcp-pod", env = "BLOOMERY_MCP_POD", default_value = "{}", value_parser = parse::pod_defaults)]
     pub pod: PodDefaults,
+    /// Resources of an MCP server whose Skill sets none, as the JSON of a Kubernetes `ResourceRequirements`.
+    #[arg(
+        id = "mcp-resources",
+        long = "mcp-resources",
+        env = "BLOOMERY_MCP_RESOURCES",
+        default_value = r#"{"requests":{"cpu":"20m","memory":"64Mi"},"limits":{"memory":"512Mi"}}"#,
+        value_parser = parse::resources
+    )]
+    pub resources: ResourceRequirements,
+    /// The most that a Skill may request or set as a limit for its MCP server, as JSON such as `{"memory":"2Gi"}`. A limit that
+    /// the Skill does not set is this one.
+    #[arg(long = "mcp-max-resources", env = "BLOOMERY_MCP_MAX_RESOURCES", default_value = "{}", value_parser = parse::amounts)]
+    pub max_resources: Amounts,
 }
 
 /// Settings of the memory claim of a tenant.
@@ -308,6 +321,7 @@ mod tests {
     #[case("--worker-endpoint-ranges=10.0.0.0/8,10.0.0.1", "BLOOMERY_WORKER_ENDPOINT_RANGES")]
     #[case(r#"--worker-pod={"nodeselector": {}}"#, "BLOOMERY_WORKER_POD")]
     #[case(r#"--mcp-pod={"tolerations": {}}"#, "BLOOMERY_MCP_POD")]
+    #[case(r#"--mcp-max-resources={"memory": "2Gb"}"#, "BLOOMERY_MCP_MAX_RESOURCES")]
     #[case("--worker-log-format=xml", "BLOOMERY_WORKER_LOG_FORMAT")]
     #[case("--pod-retention=soon", "BLOOMERY_POD_RETENTION")]
     #[case("--pod-retention=-5m", "BLOOMERY_POD_RETENTION")]

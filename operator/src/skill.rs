@@ -95,6 +95,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.config_maps.changes(), skills, move |config_map| skills_of_list(&store_for_lists, config_map)),
         wake_on(caches.service_accounts.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
+        wake_on(caches.budgets.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.pods.changes(), skills, move |pod| skills_of_pod(&store_for_pods, pod)),
         wake_on(caches.claims.changes(), skills, move |claim| {
             let is_memory = claim.name_any() == names::MEMORY_CLAIM;

@@ -32,6 +32,7 @@ pub fn refunds() -> SkillSpec {
         }),
         acceptance_criteria: Vec::new(),
         context: None,
+        pods: None,
         memory: None,
         max_running_jobs: None,
         engine: None,

@@ -108,10 +108,10 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let external_wait = Duration::from_secs(args.patience);
     let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(external_wait), redactor)?;
     let cache = SharedCache::new(&args.memory, &args.pod_uid);
-    let tools = mcp_client(&inputs, cache.clone(), redactor)?;
     let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
     let addresses =
         AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
+    let tools = mcp_client(&inputs, cache.clone(), addresses.clone(), redactor)?;
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
     let environment = Environment {
@@ -140,10 +140,18 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
 fn mcp_client(
     inputs: &Inputs,
     cache: SharedCache,
+    addresses: AddressPolicy,
     redactor: &Redactor,
 ) -> Result<Option<mcp::Client>, bloomery_http::Error> {
     let Some(endpoint) = &inputs.revision.mcp else { return Ok(None) };
-    let client = mcp::Client::new(endpoint, redactor.clone())?.with_resources(&inputs.part.resources);
+    let is_external = inputs.revision.spec.mcp_server.as_ref().is_some_and(|server| server.uri.is_some());
+    let client = if is_external {
+        let external = inputs.part.external_mcp.clone().unwrap_or_default();
+        mcp::Client::external(addresses, endpoint, &external, redactor.clone())
+    } else {
+        mcp::Client::new(endpoint, redactor.clone())?
+    };
+    let client = client.with_resources(&inputs.part.resources);
     let client = client.with_max_result_bytes(inputs.revision.spec.max_result_bytes());
     Ok(Some(client.with_cache(ToolListCache::new(cache, &endpoint.url, &inputs.revision.spec.mcp_server))))
 }

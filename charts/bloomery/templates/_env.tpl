@@ -37,7 +37,7 @@
   value: {{ join "," . | quote }}
 {{- end }}
 - name: BLOOMERY_WORKER_POD
-  value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" | toJson | quote }}
+  value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
 - name: BLOOMERY_WORKER_LOG_FORMAT
   value: {{ .Values.worker.logFormat }}
 - name: BLOOMERY_WORKER_SECRET_WAIT
@@ -58,7 +58,11 @@
   value: {{ .maxSize | default "1Gi" | quote }}
 {{- end }}
 - name: BLOOMERY_MCP_POD
-  value: {{ toJson .Values.mcp | quote }}
+  value: {{ pick .Values.mcp "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
+- name: BLOOMERY_MCP_RESOURCES
+  value: {{ toJson .Values.mcp.resources | quote }}
+- name: BLOOMERY_MCP_MAX_RESOURCES
+  value: {{ toJson .Values.mcp.maxResources | quote }}
 - name: BLOOMERY_MEMORY_SIZE
   value: {{ .Values.memory.size | quote }}
 - name: BLOOMERY_MEMORY_ACCESS_MODE

@@ -79,6 +79,7 @@ impl RunDocument {
             goal,
             limits,
             models,
+            external_mcp: None,
             resources,
             approvals: Vec::new(),
             void_approvals: None,

@@ -6,6 +6,7 @@ use crate::args::McpArgs;
 use crate::error::{Error, Errors};
 use crate::local::run_document::McpProgram;
 use bloomery_crds::run::{McpEndpoint, Revision};
+use bloomery_crds::v1alpha1::McpServer;
 use bloomery_engine::lint;
 use bloomery_http::address::AddressPolicy;
 use bloomery_http::{self as http, ClientOptions};
@@ -60,7 +61,13 @@ pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
 /// # Errors
 /// If its address cannot be used, or it exists only on a cluster.
 pub fn from_skill(skill: &LoadedSkill) -> Result<Server, Error> {
-    if skill.cluster_server().is_some() {
+    if let Some(server) = skill.cluster_server() {
+        // A server outside of the cluster can be called from here too, unless it needs Secrets of the cluster.
+        if let McpServer { uri: Some(uri), headers, ca: None, .. } = server
+            && headers.is_empty()
+        {
+            return Ok(Server { mcp: Some(checked_endpoint(uri)?), program: None });
+        }
         return Err(Error::usage(format!(
             "the MCP server of the Skill {} exists only on a cluster: name another one with --mcp URL or --mcp-command PROGRAM",
             skill.name

@@ -6,6 +6,7 @@ mod engine;
 mod intents;
 mod mcp;
 mod memory;
+mod pods;
 mod policy;
 mod resource;
 mod tool;
@@ -14,8 +15,9 @@ pub use context::Context;
 pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
 pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
-pub use mcp::{McpContainer, McpServer, McpService, McpTransport};
+pub use mcp::{McpContainer, McpHeader, McpHealth, McpServer, McpService, McpTransport};
 pub use memory::{BankUse, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
+pub use pods::{PodSettings, Pods};
 pub use policy::{
     ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, ListSource, Policy, StepEvidence,
     StepExpectation, ToolPolicy, Workflow,
@@ -106,6 +108,9 @@ pub struct SkillSpec {
     /// The summaries of bound file systems in the first prompt. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
+    /// The settings of the Skill's pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods: Option<Pods>,
     /// The memory that the Jobs of the Skill share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
@@ -222,14 +227,33 @@ pub struct SkillStatus {
     /// The revision that new Jobs run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRef>,
+    /// The MCP server that the operator runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpStatus>,
     /// The conditions `Accepted`, `ModelsReady`, `MemoryReady`, `McpAvailable` and `Ready`, and `Reconciling` or `Stalled` while true.
-    /// `McpAsWritten`, if another writer changes the objects of the MCP server.
+    /// `McpAsWritten`, if another writer changes the objects of the MCP server. `McpImageUnchanged`, if the image of the MCP server is
+    /// another one than before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
     /// The size of the Skill's directory in the memory, as a worker measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryUsage>,
+}
+
+/// The observed state of an MCP server that the operator runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpStatus {
+    /// The image that the Skill names.
+    #[schemars(length(max = 1024))]
+    pub image: String,
+    /// The ID that the image had in the first pod. It stays until the Skill names another image.
+    #[serde(rename = "imageID")]
+    #[schemars(length(max = 1024))]
+    pub image_id: String,
+    /// The restarts of the containers of the current pods.
+    pub restarts: i32,
 }
 
 /// An immutable compiled Skill, named by its content.

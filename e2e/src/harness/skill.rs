@@ -51,6 +51,7 @@ impl Tenant {
             args: Vec::new(),
             port: PORT,
             path: "/mcp".to_owned(),
+            health: None,
             env: vec![
                 variable("LEDGER_URL", format!("http://ledger.{}.svc:{PORT}", self.namespace)),
                 variable("TENANT", self.namespace.clone()),
@@ -71,7 +72,7 @@ impl SkillDraft<'_> {
     #[must_use]
     pub fn with_orders(self) -> Self {
         let container = self.tenant.orders();
-        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), service: None }))
+        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), ..McpServer::default() }))
     }
 
     /// Uses an MCP server that speaks over its standard input and output. Its image has nothing else.
@@ -84,7 +85,7 @@ impl SkillDraft<'_> {
             env: Vec::new(),
             ..self.tenant.orders()
         };
-        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), service: None }))
+        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), ..McpServer::default() }))
     }
 
     /// Changes the spec.
@@ -105,7 +106,7 @@ impl SkillDraft<'_> {
     #[must_use]
     pub fn served_by(self, service: &str) -> Self {
         let service = McpService { name: service.to_owned(), port: PORT, path: "/mcp".to_owned() };
-        self.with(|spec| spec.mcp_server = Some(McpServer { container: None, service: Some(service) }))
+        self.with(|spec| spec.mcp_server = Some(McpServer { service: Some(service), ..McpServer::default() }))
     }
 
     /// Returns the Skill as it would be written.

@@ -1,6 +1,7 @@
 //! MCP servers of each kind.
 
 use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::v1alpha1::McpServer;
 use bloomery_e2e::harness::{Turn, call, conversation, story};
 use serde_json::json;
 
@@ -17,6 +18,21 @@ async fn a_stdio_server_in_an_empty_image_is_bridged() {
         let status = tenant.job("track").goal("Where is order A-17?").await.succeeded().await;
         assert_eq!(status.usage.expect("a Job has spent something").tool_calls, 1);
         shop.model.assert_no_violations().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_at_a_metadata_address_is_not_asked() {
+    story(async |tenant| {
+        tenant.shop(&[]).await;
+        let skill = tenant.skill("cs-tier-1").with(|spec| {
+            let uri = Some("https://169.254.169.254/mcp".to_owned());
+            spec.mcp_server = Some(McpServer { uri, ..McpServer::default() });
+        });
+        skill.await.ready().await;
+        let job = tenant.job("refund").await;
+        job.until_reason("McpUnavailable", &["169.254.169.254", "link-local"]).await;
     })
     .await;
 }

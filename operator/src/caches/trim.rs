@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec,
 };
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{PartialObjectMeta, Resource};
 use std::collections::BTreeMap;
@@ -31,6 +32,12 @@ pub(super) fn service(service: &mut Service) {
     service.metadata = take_identity(&mut service.metadata);
     service.spec =
         service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
+}
+
+/// Removes the status of a budget.
+pub(super) fn budget(budget: &mut PodDisruptionBudget) {
+    remove_bookkeeping(&mut budget.metadata);
+    budget.status = None;
 }
 
 /// The label of an `EndpointSlice` that names its Service.

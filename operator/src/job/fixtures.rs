@@ -95,6 +95,8 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
                 ..model("claude", None)
             },
         ],
+        external_mcp: None,
+        pod: None,
         bound: BoundResources {
             resources: vec![
                 resource("codebase", ResourceType::Filesystem, mount("codebase", false)),

@@ -2,6 +2,7 @@
 //! remedy.
 
 mod attempt;
+mod external_mcp;
 mod models;
 mod resources;
 mod revision;
@@ -69,6 +70,8 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         lowered_limits: EffectiveLimits::lowered(skill_limits, job.spec.limits.as_ref()),
         remaining_seconds: limits.duration_seconds.saturating_sub(spent_seconds),
         models,
+        pod: compiled.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
+        external_mcp: external_mcp::resolve_external_mcp(compiled.spec.mcp_server.as_ref()),
         bound,
         log: status.log.clone(),
         void_approvals: approved_call::void(status.approved_call.as_ref(), &approvals),

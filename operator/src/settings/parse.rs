@@ -1,6 +1,6 @@
 //! Parses the values of settings.
 
-use super::pod_defaults::PodDefaults;
+use super::pod_defaults::{Amounts, PodDefaults};
 use crate::apply::quantity;
 use crate::approval::policy::ShippedPolicies;
 use k8s_openapi::api::core::v1::ResourceRequirements;
@@ -25,9 +25,12 @@ pub(super) enum Error {
         "must be the JSON of a Kubernetes ResourceRequirements, such as {{\"limits\":{{\"memory\":\"256Mi\"}}}}: {0}"
     )]
     Resources(#[source] serde_json::Error),
+    /// The value is not a map of quantities.
+    #[error("must be JSON of Kubernetes quantities, such as {{\"memory\":\"2Gi\"}}: {0}")]
+    Amounts(#[source] serde_json::Error),
     /// The value is not a [`PodDefaults`].
     #[error(
-        "must be JSON with imagePullSecrets, nodeSelector, tolerations and priorityClassName, such as {{\"nodeSelector\":{{\"disk\":\"ssd\"}}}}: {0}"
+        "must be JSON with imagePullSecrets, nodeSelector, tolerations, priorityClassName, podLabels, podAnnotations and skillMaySet, such as {{\"nodeSelector\":{{\"disk\":\"ssd\"}}}}: {0}"
     )]
     PodDefaults(#[source] serde_json::Error),
     /// The value is not a quantity.
@@ -68,6 +71,13 @@ pub(super) fn https_url(text: &str) -> Result<String, Error> {
 /// Parses the resources of a container.
 pub(super) fn resources(text: &str) -> Result<ResourceRequirements, Error> {
     serde_json::from_str(text).map_err(Error::Resources)
+}
+
+/// Parses amounts of resources.
+pub(super) fn amounts(text: &str) -> Result<Amounts, Error> {
+    let amounts: Amounts = serde_json::from_str(text).map_err(Error::Amounts)?;
+    amounts.values().try_for_each(|amount| quantity(&amount.0).map(drop))?;
+    Ok(amounts)
 }
 
 /// Parses the fields that an installation sets in its pods.

@@ -1,8 +1,14 @@
 //! The fields that an installation sets in the pods of one kind: workers, or MCP servers.
 
+use bloomery_crds::v1alpha1::PodSettings;
 use k8s_openapi::api::core::v1::{LocalObjectReference, PodSpec, Toleration};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+
+/// Amounts of resources, by name.
+pub type Amounts = BTreeMap<String, Quantity>;
 
 /// The fields that an installation sets in each pod of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -16,15 +22,138 @@ pub struct PodDefaults {
     pub tolerations: Vec<Toleration>,
     /// The priority class; the cluster's default if empty.
     pub priority_class_name: String,
+    /// More labels of the pod. The operator's own labels win.
+    pub pod_labels: BTreeMap<String, String>,
+    /// More annotations of the pod. The operator's own annotations win.
+    pub pod_annotations: BTreeMap<String, String>,
+    /// The fields that a Skill may set too.
+    pub skill_may_set: Vec<SkillField>,
+}
+
+/// A field that Skills may set in their pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::Display)]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum SkillField {
+    /// Secrets for pulling the image.
+    ImagePullSecrets,
+    /// Labels of nodes.
+    NodeSelector,
+    /// Tolerated taints of nodes.
+    Tolerations,
+    /// Labels of the pod.
+    Labels,
+    /// Annotations of the pod.
+    Annotations,
 }
 
 impl PodDefaults {
     /// Sets the fields in a pod. Empty fields stay absent.
     pub fn apply_to(&self, spec: &mut PodSpec) {
-        let Self { image_pull_secrets, node_selector, tolerations, priority_class_name } = self.clone();
+        let Self {
+            image_pull_secrets,
+            node_selector,
+            tolerations,
+            priority_class_name,
+            pod_labels: _,
+            pod_annotations: _,
+            skill_may_set: _,
+        } = self.clone();
         spec.image_pull_secrets = Some(image_pull_secrets).filter(|secrets| !secrets.is_empty());
         spec.node_selector = Some(node_selector).filter(|labels| !labels.is_empty());
         spec.tolerations = Some(tolerations).filter(|tolerations| !tolerations.is_empty());
         spec.priority_class_name = Some(priority_class_name).filter(|name| !name.is_empty());
+    }
+
+    /// Returns the fields with those of a Skill that it may set. The fields of the installation win.
+    #[must_use]
+    pub fn with_skill(&self, own: Option<&PodSettings>) -> Self {
+        let mut merged = self.clone();
+        let Some(own) = own else { return merged };
+        let may = |field| self.skill_may_set.contains(&field);
+        if may(SkillField::ImagePullSecrets) {
+            merged.image_pull_secrets.extend(own.image_pull_secrets.iter().cloned());
+        }
+        if may(SkillField::Tolerations) {
+            merged.tolerations.extend(own.tolerations.iter().cloned());
+        }
+        for (field, own, merged) in [
+            (SkillField::NodeSelector, &own.node_selector, &mut merged.node_selector),
+            (SkillField::Labels, &own.labels, &mut merged.pod_labels),
+            (SkillField::Annotations, &own.annotations, &mut merged.pod_annotations),
+        ] {
+            for (name, value) in own.iter().filter(|_| may(field)) {
+                merged.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        merged
+    }
+
+    /// Returns the fields that a Skill sets and may not set.
+    pub fn refused(&self, own: &PodSettings) -> Vec<SkillField> {
+        let PodSettings { image_pull_secrets, node_selector, tolerations, labels, annotations } = own;
+        let set = [
+            (SkillField::ImagePullSecrets, !image_pull_secrets.is_empty()),
+            (SkillField::NodeSelector, !node_selector.is_empty()),
+            (SkillField::Tolerations, !tolerations.is_empty()),
+            (SkillField::Labels, !labels.is_empty()),
+            (SkillField::Annotations, !annotations.is_empty()),
+        ];
+        let set = set.into_iter().filter(|(_, is_set)| *is_set).map(|(field, _)| field);
+        set.filter(|field| !self.skill_may_set.contains(field)).collect()
+    }
+
+    /// Adds the labels and annotations to the metadata of a pod.
+    pub fn label(&self, metadata: &mut ObjectMeta) {
+        for (more, own) in
+            [(&self.pod_labels, &mut metadata.labels), (&self.pod_annotations, &mut metadata.annotations)]
+        {
+            for (name, value) in more {
+                own.get_or_insert_default().entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn own() -> PodSettings {
+        serde_json::from_value(json!({
+            "imagePullSecrets": [{"name": "team"}], "nodeSelector": {"disk": "hdd", "gpu": "yes"},
+            "labels": {"team": "b"}, "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        }))
+        .unwrap()
+    }
+
+    fn defaults(may_set: &[&str]) -> PodDefaults {
+        serde_json::from_value(json!({
+            "imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}, "podLabels": {"team": "a"},
+            "skillMaySet": may_set,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_skill_adds_what_it_may_and_replaces_nothing() {
+        let merged = defaults(&["imagePullSecrets", "nodeSelector", "labels"]).with_skill(Some(&own()));
+        let secrets: Vec<&str> = merged.image_pull_secrets.iter().map(|secret| secret.name.as_str()).collect();
+        assert_eq!(secrets, ["pull", "team"]);
+        let selector = BTreeMap::from([("disk", "ssd"), ("gpu", "yes")].map(|(k, v)| (k.to_owned(), v.to_owned())));
+        assert_eq!(merged.node_selector, selector);
+        assert_eq!(merged.pod_labels["team"], "a");
+        assert_eq!(merged.tolerations, []);
+        assert_eq!(defaults(&[]).with_skill(Some(&own())), defaults(&[]));
+    }
+
+    #[test]
+    fn fields_that_a_skill_may_not_set_are_refused() {
+        assert_eq!(
+            defaults(&["imagePullSecrets", "nodeSelector", "labels"]).refused(&own()),
+            [SkillField::Tolerations]
+        );
+        assert_eq!(defaults(&[]).refused(&own()).len(), 4);
     }
 }

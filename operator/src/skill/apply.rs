@@ -7,6 +7,7 @@ use crate::error::Error;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
 /// The results of applying the objects that a Skill needs.
 #[derive(Debug, PartialEq)]
@@ -30,6 +31,8 @@ pub enum AppliedMcp {
     Absent,
     /// The MCP server is a Service that the operator does not run.
     External(McpService),
+    /// The MCP server is outside of the cluster.
+    Outside,
     /// The operator runs the MCP server.
     Managed {
         /// The account that it runs as.
@@ -38,6 +41,8 @@ pub enum AppliedMcp {
         deployment: Box<ApplyResult<Deployment>>,
         /// The Service in front of it.
         service: Box<ApplyResult<Service>>,
+        /// The limit of its pods that a drain of nodes may stop at a time.
+        budget: Box<ApplyResult<PodDisruptionBudget>>,
     },
 }
 
@@ -69,17 +74,24 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
     let managed = match mcp {
         PreparedMcp::Absent => return Ok(AppliedMcp::Absent),
         PreparedMcp::External(service) => return Ok(AppliedMcp::External(service)),
+        PreparedMcp::Outside => return Ok(AppliedMcp::Outside),
         PreparedMcp::Managed(managed) => managed,
     };
-    let ManagedMcp { account, deployment, service } = *managed;
+    let ManagedMcp { account, deployment, service, budget } = *managed;
     // The account is applied before the Deployment. Otherwise Kubernetes may refuse the first pod, and show an Event about
     // this for an hour.
     let account = applier.apply(&account, fetched.mcp_account.as_deref().and_then(KnownObject::full)).await?;
-    let (deployment, service) = tokio::try_join!(
+    let (deployment, service, budget) = tokio::try_join!(
         applier.apply(&deployment, fetched.mcp_deployment.as_deref().and_then(KnownObject::full)),
         applier.apply(&service, fetched.mcp_service.as_deref().and_then(KnownObject::full)),
+        applier.apply(&budget, fetched.mcp_budget.as_deref().and_then(KnownObject::full)),
     )?;
-    Ok(AppliedMcp::Managed { account, deployment: Box::new(deployment), service: Box::new(service) })
+    Ok(AppliedMcp::Managed {
+        account,
+        deployment: Box::new(deployment),
+        service: Box::new(service),
+        budget: Box::new(budget),
+    })
 }
 
 impl AppliedSkill {
@@ -91,9 +103,12 @@ impl AppliedSkill {
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
         let has_conflicting_mcp_object = match mcp {
-            AppliedMcp::Absent | AppliedMcp::External(_) => false,
-            AppliedMcp::Managed { account, deployment, service } => {
-                is_conflicting(account) || is_conflicting(deployment) || is_conflicting(service)
+            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside => false,
+            AppliedMcp::Managed { account, deployment, service, budget } => {
+                is_conflicting(account)
+                    || is_conflicting(deployment)
+                    || is_conflicting(service)
+                    || is_conflicting(budget)
             }
         };
         is_conflicting(memory_claim)
@@ -111,10 +126,13 @@ impl AppliedSkill {
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
         let mcp_refusal = || match mcp {
-            AppliedMcp::Absent | AppliedMcp::External(_) => None,
-            AppliedMcp::Managed { account, deployment, service } => refused("the MCP server's ServiceAccount", account)
-                .or_else(|| refused("the MCP server's Deployment", deployment))
-                .or_else(|| refused("the MCP server's Service", service)),
+            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside => None,
+            AppliedMcp::Managed { account, deployment, service, budget } => {
+                refused("the MCP server's ServiceAccount", account)
+                    .or_else(|| refused("the MCP server's Deployment", deployment))
+                    .or_else(|| refused("the MCP server's Service", service))
+                    .or_else(|| refused("the MCP server's PodDisruptionBudget", budget))
+            }
         };
         refused("the memory claim", memory_claim)
             .or_else(|| refused("the revision's ConfigMap", revision))

@@ -2,11 +2,14 @@
 
 mod bridge;
 mod mcp_account;
+mod mcp_budget;
 mod mcp_deployment;
+mod mcp_resources;
 mod mcp_service;
 mod memory_claim;
 mod metadata;
 mod reclaim_pod;
+mod pod_settings;
 mod revision;
 mod worker_account;
 
@@ -18,6 +21,7 @@ use crate::settings::Settings;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
 /// The wanted objects of a Skill.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +45,8 @@ pub enum PreparedMcp {
     Absent,
     /// The MCP server is a Service that the operator does not run.
     External(McpService),
+    /// The MCP server is outside of the cluster.
+    Outside,
     /// The operator runs the MCP server.
     Managed(Box<ManagedMcp>),
 }
@@ -54,18 +60,23 @@ pub struct ManagedMcp {
     pub deployment: Deployment,
     /// The Service in front of it.
     pub service: Service,
+    /// The limit of its pods that a drain of nodes may stop at a time.
+    pub budget: PodDisruptionBudget,
 }
 
 /// Builds all objects that a Skill needs.
 pub fn build(skill: &ValidSkill, settings: &Settings) -> Result<PreparedSkill, InvalidSkill> {
+    pod_settings::check(skill.spec.pods.as_ref(), settings)?;
     let (revision, revision_ref) = revision::build_revision(skill)?;
     let mcp = match &skill.mcp {
         None => PreparedMcp::Absent,
         Some(ValidMcp::Service(service)) => PreparedMcp::External(service.clone()),
+        Some(ValidMcp::Uri(_)) => PreparedMcp::Outside,
         Some(ValidMcp::Container(container)) => PreparedMcp::Managed(Box::new(ManagedMcp {
             account: mcp_account::build_mcp_account(skill),
-            deployment: mcp_deployment::build_mcp_deployment(skill, container, settings),
+            deployment: mcp_deployment::build_mcp_deployment(skill, container, settings)?,
             service: mcp_service::build_mcp_service(skill, container),
+            budget: mcp_budget::build_mcp_budget(skill),
         })),
     };
     Ok(PreparedSkill {

@@ -8,6 +8,7 @@ use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Model, SecretKeyRef, Skill};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client};
@@ -30,6 +31,8 @@ pub struct FetchedSkill {
     pub mcp_deployment: Option<Arc<Deployment>>,
     /// The Service of an MCP server that the operator runs.
     pub mcp_service: Option<Arc<Service>>,
+    /// The budget of an MCP server that the operator runs.
+    pub mcp_budget: Option<Arc<PodDisruptionBudget>>,
     /// The pods of an MCP server that the operator runs.
     pub mcp_pods: Vec<Arc<Pod>>,
     /// True if the Service of the MCP server has a ready endpoint.
@@ -76,6 +79,7 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         mcp_account: caches.service_accounts.get(namespace, mcp_name),
         mcp_deployment: caches.deployments.get(namespace, mcp_name),
         mcp_service: caches.services.get(namespace, mcp_name),
+        mcp_budget: caches.budgets.get(namespace, mcp_name),
         mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is_mcp_server(pod)),
         has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),

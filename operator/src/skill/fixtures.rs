@@ -9,6 +9,7 @@ pub fn with_container() -> Skill {
         "args": ["--ledger", "http://ledger:9000"],
         "port": 8070,
         "path": "/rpc",
+        "health": {"path": "/healthz", "port": 8071},
         "env": [{"name": "LEDGER", "value": "east"}],
         "resources": {"limits": {"memory": "64Mi"}},
     }}))
@@ -16,6 +17,14 @@ pub fn with_container() -> Skill {
 
 pub fn with_service() -> Skill {
     skill(&json!({"service": {"name": "shared-orders", "port": 8090, "path": "/mcp"}}))
+}
+
+pub fn with_uri() -> Skill {
+    skill(&json!({
+        "uri": "https://tools.example/mcp",
+        "headers": [{"name": "Authorization", "scheme": "Bearer", "secretKeyRef": {"name": "tools", "key": "token"}}],
+        "ca": {"configMapKeyRef": {"name": "corporate", "key": "ca.crt"}},
+    }))
 }
 
 pub fn without_server() -> Skill {

@@ -8,6 +8,7 @@ use crate::owned;
 use bloomery_crds::v1alpha1::Skill;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
 use std::cmp::Reverse;
@@ -37,6 +38,9 @@ pub async fn prune(
     }
     if let Some(deployment) = owned_metadata(uid, fetched.mcp_deployment.as_deref()) {
         applier.delete::<Deployment>(deployment).await?;
+    }
+    if let Some(budget) = owned_metadata(uid, fetched.mcp_budget.as_deref()) {
+        applier.delete::<PodDisruptionBudget>(budget).await?;
     }
     if let Some(account) = owned_metadata(uid, fetched.mcp_account.as_deref()) {
         applier.delete::<ServiceAccount>(account).await?;

@@ -1,6 +1,7 @@
 //! Computes the status of a Skill from the applied objects and the caches.
 
 mod finding;
+mod image;
 mod mcp;
 mod memory;
 mod models;
@@ -42,10 +43,14 @@ pub fn compute(
     };
     let mut observations = health(&findings).observations();
     observations.extend(applied.as_ref().ok().and_then(|applied| mcp::reverted(applied, &skill.name_any())));
+    let container = skill.spec.mcp_server.as_ref().and_then(|server| server.container.as_ref());
+    let (mcp, image_changed) = image::observe(container, current.mcp.as_ref(), &fetched.mcp_pods);
+    observations.extend(image_changed);
     observations.extend(findings.into_iter().map(|finding| finding.observation));
     SkillStatus {
         observed_generation: skill.metadata.generation,
         revision,
+        mcp,
         conditions: merge(&current.conditions, &observations, skill.metadata.generation, now),
         memory: current.memory,
     }

@@ -21,6 +21,7 @@ const CLAIM: &str = "/api/v1/namespaces/acme/persistentvolumeclaims/bloomery-mem
 const WORKER: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-worker";
 const ACCOUNT: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-mcp";
 const SERVICE: &str = "/api/v1/namespaces/acme/services/orders-mcp";
+const BUDGET: &str = "/apis/policy/v1/namespaces/acme/poddisruptionbudgets/orders-mcp";
 const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/acme/deployments/orders-mcp";
 
 /// Stores a Skill, and the Model that it names.
@@ -72,7 +73,7 @@ fn writes(api: &FakeApi) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_skill_is_provisioned_with_seven_writes_and_then_costs_none() {
+async fn a_skill_is_provisioned_with_eight_writes_and_then_costs_none() {
     let api = FakeApi::default();
     put(&api, &fixtures::with_container());
     reconcile_once(&api).await;
@@ -80,6 +81,7 @@ async fn a_skill_is_provisioned_with_seven_writes_and_then_costs_none() {
         format!("apply {ACCOUNT}"),
         format!("apply {DEPLOYMENT}"),
         format!("apply {SERVICE}"),
+        format!("apply {BUDGET}"),
         format!("apply {WORKER}"),
         "apply /api/v1/namespaces/acme/configmaps/*".to_owned(),
         format!("create {CLAIM}"),
@@ -94,6 +96,18 @@ async fn a_skill_is_provisioned_with_seven_writes_and_then_costs_none() {
     reconcile_once(&api).await;
     reconcile_once(&api).await;
     assert_eq!(writes(&api), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_skill_that_sets_what_it_may_not_is_not_accepted() {
+    let mut skill = fixtures::with_container();
+    skill.spec.pods = serde_json::from_value(json!({"mcp": {"nodeSelector": {"gpu": "yes"}}})).unwrap();
+    let api = FakeApi::default();
+    put(&api, &skill);
+    reconcile_once(&api).await;
+    let accepted = find(&conditions(&api), ConditionType::Accepted).unwrap().clone();
+    assert_eq!(accepted.reason, "Invalid");
+    assert!(accepted.message.contains("spec.pods.mcp.nodeSelector: is not allowed"), "{}", accepted.message);
 }
 
 #[rstest]

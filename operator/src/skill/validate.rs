@@ -37,6 +37,8 @@ pub enum ValidMcp {
     Container(McpContainer),
     /// The server runs already, behind this Service.
     Service(McpService),
+    /// The server is outside of the cluster, at this URL.
+    Uri(String),
 }
 
 /// The faults of a Skill that cannot be compiled.
@@ -84,16 +86,19 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
 fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {
     match server {
         None => Ok(None),
-        Some(McpServer { container: Some(container), service: None }) => {
+        Some(McpServer { container: Some(container), service: None, uri: None, .. }) => {
             if container.is_stdio() && container.command.is_empty() {
                 let what = "is needed with transport stdio: the command line of the server in its image.";
                 return Err(InvalidSkill::new(vec![format!("spec.mcpServer.container.command: {what}")]));
             }
             Ok(Some(ValidMcp::Container(container)))
         }
-        Some(McpServer { container: None, service: Some(service) }) => Ok(Some(ValidMcp::Service(service))),
+        Some(McpServer { container: None, service: Some(service), uri: None, .. }) => {
+            Ok(Some(ValidMcp::Service(service)))
+        }
+        Some(McpServer { container: None, service: None, uri: Some(uri), .. }) => Ok(Some(ValidMcp::Uri(uri))),
         Some(_) => {
-            let what = "exactly one of container (the operator runs it) and service (it runs already) is needed.";
+            let what = "exactly one of container, service and uri is needed.";
             Err(InvalidSkill::new(vec![format!("spec.mcpServer: {what}")]))
         }
     }

@@ -84,6 +84,7 @@ impl Job {
             goal: skill::GOAL.into(),
             limits: skill::LIMITS,
             models: vec![model(&self.servers.base, self.window)],
+            external_mcp: None,
             resources: self.resources.clone(),
             approvals: Vec::new(),
             void_approvals: None,

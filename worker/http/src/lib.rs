@@ -1,10 +1,12 @@
 //! The common parts of the worker's HTTP clients: connections, allowed addresses, bounded bodies, credentials, retry delays, progress.
 //!
 //! [`client`] builds a [`reqwest::Client`] that follows no redirect, uses no proxy of the environment and sends nothing twice.
-//! [`address`] restricts which addresses it connects to, and [`body`] reads responses within bounds.
+//! [`address`] restricts which addresses it connects to, [`body`] reads responses within bounds, and [`credential`] and [`certificates`]
+//! read Secrets.
 
 pub mod address;
 pub mod body;
+pub mod certificates;
 pub mod credential;
 pub mod progress;
 

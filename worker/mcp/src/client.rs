@@ -1,5 +1,6 @@
 //! The client of one MCP server.
 
+use crate::access::Access;
 use crate::cache::ToolListCache;
 use crate::call::{self, SendOutcome};
 use crate::delivery::Retry;
@@ -12,7 +13,7 @@ use crate::outcome::{CallOutcome, CallResult, describe_lost_call};
 use crate::program::Program;
 use crate::session::{self, Era, SESSION_UNKNOWN, Server, Session};
 use crate::stderr_log::StderrLog;
-use bloomery_crds::run::{BoundResource, McpEndpoint};
+use bloomery_crds::run::{BoundResource, ExternalMcp, McpEndpoint};
 use bloomery_engine::bindings;
 use bloomery_engine::event::ToolProgress;
 use bloomery_engine::step::ToolCall;
@@ -75,15 +76,30 @@ impl Client {
         Self::with_options(endpoint, ClientOptions { addresses: Some(addresses), ..ClientOptions::default() }, redactor)
     }
 
+    /// Creates a client of a server outside of the cluster, at an address that `addresses` allows. Each request carries the headers of
+    /// `external`.
+    pub fn external(
+        addresses: AddressPolicy,
+        endpoint: &McpEndpoint,
+        external: &ExternalMcp,
+        redactor: Redactor,
+    ) -> Self {
+        Self::at(endpoint, Access::external(&endpoint.url, addresses, external), redactor)
+    }
+
     fn with_options(
         endpoint: &McpEndpoint,
         options: ClientOptions,
         redactor: Redactor,
     ) -> Result<Self, bloomery_http::Error> {
         let http = bloomery_http::client(&endpoint.url, IDLE_TIMEOUT, options)?;
+        Ok(Self::at(endpoint, Access::Plain(http), redactor))
+    }
+
+    fn at(endpoint: &McpEndpoint, access: Access, redactor: Redactor) -> Self {
         let url = Arc::from(endpoint.url.as_str());
-        let server = Server::Remote { transport: HttpTransport::new(http, redactor), url: Arc::clone(&url) };
-        Ok(Self::with_server(server, url))
+        let server = Server::Remote { transport: HttpTransport::new(access, redactor), url: Arc::clone(&url) };
+        Self::with_server(server, url)
     }
 
     /// Creates a client of a server that is a local program. The program is started for each session.

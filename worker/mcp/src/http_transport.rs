@@ -5,6 +5,7 @@
 
 mod events;
 
+use crate::access::Access;
 use crate::delivery::{self, DeliveryLog, Retry};
 use crate::limits::DEFAULT_ANSWER_BYTES;
 use crate::older_transport;
@@ -15,7 +16,7 @@ use bloomery_http::body::{self, Body};
 use bloomery_redact::Redactor;
 use futures::FutureExt;
 use futures::stream::BoxStream;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -51,7 +52,7 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 /// The HTTP transport of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpTransport {
-    http: reqwest::Client,
+    access: Access,
     redactor: Redactor,
     deliveries: DeliveryLog,
     /// The size limit of an answer, in bytes: of a body, or of all events of a stream.
@@ -66,9 +67,9 @@ pub(crate) struct HttpTransport {
 
 impl HttpTransport {
     /// Creates a transport without a session. It redacts everything that it reads.
-    pub(crate) fn new(http: reqwest::Client, redactor: Redactor) -> Self {
+    pub(crate) fn new(access: Access, redactor: Redactor) -> Self {
         Self {
-            http,
+            access,
             redactor,
             deliveries: DeliveryLog::default(),
             max_answer: DEFAULT_ANSWER_BYTES,
@@ -90,7 +91,18 @@ impl HttpTransport {
 
     /// Returns whether the server opens a stream of the older transport HTTP+SSE at `url`, or at the path that SDKs used for it.
     pub(crate) async fn has_older_transport(&self, url: &str) -> bool {
-        older_transport::is_at(&self.http, url).await
+        match self.access.open() {
+            Ok((http, _)) => older_transport::is_at(&http, url).await,
+            Err(_) => false,
+        }
+    }
+
+    /// Returns the client and the headers of the next request.
+    fn open(&self) -> Result<(reqwest::Client, HeaderMap), StreamableHttpError<Error>> {
+        self.access.open().map_err(|reason| {
+            self.deliveries.record_retry(Retry::AfterCorrection);
+            StreamableHttpError::Client(Error::NotSent(reason))
+        })
     }
 
     /// Returns a transport for a new session.
@@ -224,9 +236,14 @@ impl StreamableHttpClient for HttpTransport {
         if in_session {
             self.deliveries.record_server_state();
         }
-        let request = with_headers(self.http.post(uri.as_ref()), session_id.as_deref(), custom_headers);
-        // Boxed: the future of a request is large, and rmcp wraps it several times.
-        let outcome = self.post(request, &message, in_session).boxed().await;
+        let outcome = match self.open() {
+            Ok((http, headers)) => {
+                let request = with_headers(http.post(uri.as_ref()), session_id.as_deref(), custom_headers);
+                // Boxed: the future of a request is large, and rmcp wraps it several times.
+                self.post(request.headers(headers), &message, in_session).boxed().await
+            }
+            Err(error) => Err(error),
+        };
         if let (Some(id), Err(error)) = (&id, &outcome) {
             self.deliveries.record(id, transport_error::delivery(error));
         }
@@ -240,7 +257,8 @@ impl StreamableHttpClient for HttpTransport {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Outcome<()> {
-        let request = with_headers(self.http.delete(uri.as_ref()), Some(&*session_id), custom_headers);
+        let (http, headers) = self.open()?;
+        let request = with_headers(http.delete(uri.as_ref()), Some(&*session_id), custom_headers).headers(headers);
         // Not every server allows clients to end a session, so the status does not matter.
         let sent = request.timeout(CLOSE_TIMEOUT).send().await;
         sent.map(drop).map_err(|error| StreamableHttpError::Client(Error::from(&error)))
@@ -262,7 +280,9 @@ impl StreamableHttpClient for HttpTransport {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         tokio::time::sleep_until(self.reserve_resume()).await;
-        let request = with_headers(self.http.get(uri.as_ref()), session_id.as_deref(), custom_headers)
+        let (http, headers) = self.open()?;
+        let request = with_headers(http.get(uri.as_ref()), session_id.as_deref(), custom_headers)
+            .headers(headers)
             .header(LAST_EVENT_ID, last)
             .header(ACCEPT, EVENT_STREAM);
         let response = request.send().await.map_err(|error| StreamableHttpError::Client(Error::from(&error)))?;

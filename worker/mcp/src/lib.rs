@@ -12,6 +12,7 @@
 //!
 //! The module `delivery` records the proof where bytes are sent. Error messages are never used as proof.
 
+mod access;
 mod cache;
 mod call;
 mod client;

@@ -4,18 +4,14 @@
 
 use crate::request_error::{Error, RetryDelay};
 use bloomery_crds::Digest;
-use bloomery_crds::run::{CaFile, ModelEndpoint};
-use bloomery_http::{self as http, ClientOptions, root_cause};
+use bloomery_crds::run::ModelEndpoint;
+use bloomery_http::{self as http, ClientOptions, certificates};
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The time for which an idle connection is kept. It is shorter than the 60 s after which load balancers of providers close it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
-
-/// The largest size of certificates, in bytes. A `ConfigMap` or a Secret cannot hold more.
-const MAX_CERTIFICATE_BYTES: u64 = 1024 * 1024;
 
 /// The settings that require separate clients.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,48 +43,27 @@ impl Transports {
             certificate_path: endpoint.ca.as_ref().map(|ca| ca.path.clone()),
             proxy: endpoint.proxy.clone(),
         };
-        let pem = endpoint.ca.as_ref().map(read_certificates).transpose()?;
-        let certificates = pem.as_deref().map(Digest::of_bytes);
+        let pem = endpoint.ca.as_ref().map(certificates::read).transpose().map_err(refused_certificates)?;
+        let digest = pem.as_deref().map(Digest::of_bytes);
         let mut transports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(transport) = transports.get(&key).filter(|transport| transport.certificates == certificates) {
+        if let Some(transport) = transports.get(&key).filter(|transport| transport.certificates == digest) {
             return Ok(transport.client.clone());
         }
-        let root_certificates =
-            endpoint.ca.as_ref().zip(pem).map(|(ca, pem)| parse_certificates(ca, &pem)).transpose()?;
+        let root_certificates = endpoint.ca.as_ref().zip(pem).map(|(ca, pem)| certificates::parse(ca, &pem));
+        let root_certificates = root_certificates.transpose().map_err(refused_certificates)?;
         let options = ClientOptions { root_certificates, proxy: endpoint.proxy.clone(), addresses: None };
         let client = http::client(url, IDLE_TIMEOUT, options).map_err(refused)?;
-        transports.insert(key, Transport { certificates, client: client.clone() });
+        transports.insert(key, Transport { certificates: digest, client: client.clone() });
         Ok(client)
     }
 }
 
-fn read_certificates(ca: &CaFile) -> Result<Vec<u8>, Error> {
-    let CaFile { path, object, key } = ca;
-    let mut pem = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(MAX_CERTIFICATE_BYTES).read_to_end(&mut pem));
-    match read {
-        Ok(length) if length > 0 => Ok(pem),
-        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Err(unusable(ca, &error.to_string()))
-        }
-        Ok(_) | Err(_) => {
-            let message = format!("needs the key `{key}` of the {object}, which is missing or empty. Add the key");
-            Err(Error::Temporary { delay: RetryDelay::SecretMissing, message })
-        }
+/// Returns the error of a request whose certificates cannot be used.
+fn refused_certificates(error: certificates::Error) -> Error {
+    match error {
+        certificates::Error::Missing(message) => Error::Temporary { delay: RetryDelay::SecretMissing, message },
+        certificates::Error::Unusable(message) => Error::Temporary { delay: RetryDelay::Long, message },
     }
-}
-
-fn parse_certificates(ca: &CaFile, pem: &[u8]) -> Result<Vec<reqwest::Certificate>, Error> {
-    match reqwest::Certificate::from_pem_bundle(pem) {
-        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(unusable(ca, "it holds no PEM certificate")),
-        Err(error) => Err(unusable(ca, &root_cause(&error))),
-    }
-}
-
-fn unusable(CaFile { object, key, .. }: &CaFile, reason: &str) -> Error {
-    let message = format!("needs the certificates in the key `{key}` of the {object}, which cannot be used: {reason}");
-    Error::Temporary { delay: RetryDelay::Long, message }
 }
 
 #[cfg(test)]

@@ -50,6 +50,9 @@ impl Redactor {
                 self.watch(&model.name, Path::new(&key.path));
             }
         }
+        for header in part.external_mcp.iter().flat_map(|external| &external.headers) {
+            self.watch(&header.name, Path::new(&header.file.path));
+        }
         for resource in &part.resources {
             if let ResourceSource::Secret(file) = &resource.source {
                 self.watch(&resource.name, Path::new(&file.path));

@@ -174,6 +174,7 @@ impl Stand {
                 proxy: None,
                 fallback: Vec::new(),
             }],
+            external_mcp: None,
             resources: Vec::new(),
             approvals: Vec::new(),
             void_approvals: None,

@@ -40,7 +40,7 @@ pub fn is_reserved_header(name: &str) -> bool {
 }
 
 /// Returns the CEL rule that refuses the headers of [`is_reserved_header`].
-fn header_rule() -> Rule {
+pub(super) fn header_rule() -> Rule {
     let reserved: Vec<String> =
         CALL_HEADERS.iter().chain(&CONNECTION_HEADERS).map(|header| format!("'{header}'")).collect();
     Rule::new(format!("!(self.lowerAscii() in [{}])", reserved.join(", ")))

@@ -43,6 +43,12 @@ async fn a_skill_with_a_bad_server_is_refused_with_the_path_of_the_field() {
     let server = |server: Value| json!({"mcpServer": server});
     let container = |port: u32, path: &str| server(json!({"container": {"image": "i", "port": port, "path": path}}));
     let service = |name: &str, port: u32| server(json!({"service": {"name": name, "port": port}}));
+    let secret = json!({"name": "tools", "key": "token"});
+    let with_ca = server(json!({"service": {"name": "orders", "port": 80}, "ca": {"secretKeyRef": secret}}));
+    let header = |name: &str| {
+        let headers = json!([{"name": name, "secretKeyRef": {"name": "tools", "key": "token"}}]);
+        server(json!({"uri": "https://tools.example/mcp", "headers": headers}))
+    };
     let both = server(json!({"container": {"image": "orders"}, "service": {"name": "orders", "port": 8080}}));
     story(async |tenant| {
         let cases = vec![
@@ -51,6 +57,11 @@ async fn a_skill_with_a_bad_server_is_refused_with_the_path_of_the_field() {
             ("spec.mcpServer.container.image", "at least 1", server(json!({"container": {"image": ""}}))),
             ("spec.mcpServer.container.port", "less than or equal to 65535", container(70_000, "/mcp")),
             ("spec.mcpServer.container.path", "should match", container(80, "mcp?x")),
+            ("spec.mcpServer.uri", "must be an https URL", server(json!({"uri": "http://tools.example/mcp"}))),
+            ("spec.mcpServer.uri", "must be an https URL", server(json!({"uri": "https://me@tools.example/mcp"}))),
+            ("spec.mcpServer.ca", "only allowed with uri", with_ca),
+            ("spec.mcpServer.headers[0].name", "is a header of MCP itself", header("Mcp-Session-Id")),
+            ("spec.mcpServer.headers[0].name", "the request itself uses", header("Host")),
             (
                 "spec.mcpServer.container.command",
                 "needed with transport stdio",

@@ -25,6 +25,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         goal: attempt.goal.clone(),
         limits: attempt.limits,
         models: attempt.models.clone(),
+        external_mcp: attempt.external_mcp.clone(),
         resources: attempt.bound.resources.clone(),
         log: attempt.log.clone(),
         approvals: without_long_reasons(&attempt.approvals),

@@ -4,7 +4,7 @@ use super::{affinity, volumes};
 use crate::job::paths;
 use crate::job::validate::ValidAttempt;
 use crate::owned;
-use crate::settings::{LogFormat, WorkerSettings};
+use crate::settings::{LogFormat, PodDefaults, WorkerSettings};
 use bloomery_crds::names;
 use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_crds::run::Sealed;
@@ -38,7 +38,10 @@ const REVISION_DIGEST_FLAG: &str = "--revision-digest=";
 /// The pod has no Kubernetes credentials, passes the `restricted` Pod Security Standard, and has no secret in its
 /// environment or arguments.
 pub(super) fn build_pod(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod {
-    Pod { metadata: metadata(attempt, part), spec: Some(spec(attempt, settings, part)), status: None }
+    let mut metadata = metadata(attempt, part);
+    let pod = settings.pod.with_skill(attempt.pod.as_ref());
+    pod.label(&mut metadata);
+    Pod { metadata, spec: Some(spec(attempt, settings, &pod, part)), status: None }
 }
 
 fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
@@ -64,7 +67,7 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
     }
 }
 
-fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
+fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, pod: &PodDefaults, part: &Sealed) -> PodSpec {
     let deadline = i64::try_from(deadline_seconds(attempt)).unwrap_or(i64::MAX);
     let mut spec = PodSpec {
         service_account_name: Some(names::worker_service_account(&attempt.skill)),
@@ -83,7 +86,7 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod
         volumes: Some(volumes::volumes(attempt)),
         ..PodSpec::default()
     };
-    settings.pod.apply_to(&mut spec);
+    pod.apply_to(&mut spec);
     spec
 }
 
@@ -216,16 +219,32 @@ mod tests {
     #[test]
     fn the_installation_sets_scheduling_pull_secrets_and_the_log_format() {
         let defaults = r#"{"imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"},
-            "tolerations": [{"key": "agents", "operator": "Exists"}], "priorityClassName": "batch"}"#;
+            "tolerations": [{"key": "agents", "operator": "Exists"}], "priorityClassName": "batch",
+            "podLabels": {"team": "agents", "bloomery.dev/job": "forged"}, "podAnnotations": {"mesh/inject": "false"}}"#;
         let pod = serde_json::from_str(defaults).unwrap();
         let settings = WorkerSettings { pod, log_format: LogFormat::Json, ..worker_settings() };
         let attempt = valid_attempt();
-        let spec = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap()).spec.unwrap();
+        let pod = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap());
+        let (labels, annotations) = (pod.metadata.labels.unwrap(), pod.metadata.annotations.unwrap());
+        assert_eq!((labels["team"].as_str(), labels["bloomery.dev/job"].as_str()), ("agents", "refund"));
+        assert_eq!(annotations["mesh/inject"], "false");
+        let spec = pod.spec.unwrap();
         assert!(spec.containers[0].args.as_ref().unwrap().contains(&"--log-format=json".to_owned()));
         assert_eq!(spec.image_pull_secrets.unwrap()[0].name, "pull");
         assert_eq!(spec.node_selector.unwrap()["disk"], "ssd");
         assert_eq!(spec.tolerations.unwrap()[0].key.as_deref(), Some("agents"));
         assert_eq!(spec.priority_class_name.as_deref(), Some("batch"));
+    }
+
+    #[test]
+    fn a_skill_adds_what_the_installation_allows() {
+        let own = r#"{"nodeSelector": {"gpu": "yes"}, "labels": {"team": "a"}}"#;
+        let attempt = ValidAttempt { pod: Some(serde_json::from_str(own).unwrap()), ..valid_attempt() };
+        let pod = serde_json::from_str(r#"{"skillMaySet": ["nodeSelector"]}"#).unwrap();
+        let settings = WorkerSettings { pod, ..worker_settings() };
+        let pod = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap());
+        assert_eq!(pod.spec.unwrap().node_selector.unwrap()["gpu"], "yes");
+        assert!(!pod.metadata.labels.unwrap().contains_key("team"));
     }
 
     #[test]

@@ -81,16 +81,25 @@ fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
         ResourceSource::Secret(key) => Some(key),
         ResourceSource::Value(_) | ResourceSource::Mount { .. } => None,
     });
-    let of_certificates = attempt.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
+    let of_headers = attempt.external_mcp.iter().flat_map(|server| &server.headers).map(|header| &header.file);
+    let of_certificates = certificates(attempt).filter_map(|object| match object {
         CaObject::Secret(name) => Some(name.as_str()),
         CaObject::ConfigMap(_) => None,
     });
-    volume_names("secret", of_models.chain(of_resources).map(|key| key.secret.as_str()).chain(of_certificates))
+    let keys = of_models.chain(of_resources).chain(of_headers).map(|key| key.secret.as_str());
+    volume_names("secret", keys.chain(of_certificates))
+}
+
+/// The objects with the certificates of Models and of an MCP server.
+fn certificates(attempt: &ValidAttempt) -> impl Iterator<Item = &CaObject> {
+    let of_models = attempt.models.iter().filter_map(|model| model.ca.as_ref());
+    let of_server = attempt.external_mcp.iter().filter_map(|server| server.ca.as_ref());
+    of_models.chain(of_server).map(|ca| &ca.object)
 }
 
 /// The required `ConfigMap`s, with the names of their volumes.
 fn config_maps(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
-    let of_certificates = attempt.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
+    let of_certificates = certificates(attempt).filter_map(|object| match object {
         CaObject::ConfigMap(name) => Some(name.as_str()),
         CaObject::Secret(_) => None,
     });
@@ -123,6 +132,7 @@ fn is_read_only(attempt: &ValidAttempt, claim: &str) -> bool {
 mod tests {
     use super::*;
     use crate::job::fixtures::{filesystem, valid_attempt};
+    use bloomery_crds::run::{CaFile, ExternalMcp, KeyFile, SecretHeader};
 
     fn attempt_with(filesystems: Vec<Filesystem>) -> ValidAttempt {
         let mut attempt = valid_attempt();
@@ -134,6 +144,19 @@ mod tests {
     fn claim_volumes(attempt: &ValidAttempt) -> Vec<(String, bool)> {
         let sources = volumes(attempt).into_iter().filter_map(|volume| volume.persistent_volume_claim);
         sources.map(|source| (source.claim_name, source.read_only == Some(true))).collect()
+    }
+
+    #[test]
+    fn the_credentials_of_an_external_server_are_mounted() {
+        let file = |name: &str| KeyFile { path: String::new(), secret: name.into(), key: "token".into() };
+        let header = SecretHeader { name: "Authorization".into(), scheme: None, file: file("tools") };
+        let ca = CaFile { path: String::new(), object: CaObject::Secret("tools-ca".into()), key: "ca.crt".into() };
+        let mut attempt = valid_attempt();
+        attempt.external_mcp = Some(ExternalMcp { headers: vec![header], ca: Some(ca) });
+        let paths: Vec<String> = mounts(&attempt).into_iter().map(|mount| mount.mount_path).collect();
+        for path in ["/etc/bloomery/secrets/tools", "/etc/bloomery/secrets/tools-ca"] {
+            assert!(paths.contains(&path.to_owned()), "{paths:?}");
+        }
     }
 
     #[test]

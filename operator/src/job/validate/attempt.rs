@@ -2,9 +2,9 @@
 
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
-    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
+    BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
-use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, RevisionRef};
+use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, PodSettings, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 /// An attempt whose pod can be built: all its inputs are read, checked and resolved.
@@ -34,6 +34,10 @@ pub struct ValidAttempt {
     pub remaining_seconds: u64,
     /// The models to call, beginning with that of the main loop.
     pub models: Vec<ModelEndpoint>,
+    /// The credentials of an MCP server outside of the cluster.
+    pub external_mcp: Option<ExternalMcp>,
+    /// The settings that the Skill makes for its worker pods.
+    pub pod: Option<PodSettings>,
     /// The resources that the Job binds.
     pub bound: BoundResources,
     /// The position in the event log that the status of the Job records.

@@ -1,15 +1,15 @@
 //! Builds the Deployment of the MCP server of a Skill.
 
-use super::super::validate::ValidSkill;
-use super::bridge;
+use super::super::validate::{InvalidSkill, ValidSkill};
 use super::metadata::metadata;
-use crate::settings::Settings;
-use bloomery_crds::v1alpha1::McpContainer;
+use super::{bridge, mcp_resources};
+use crate::settings::{PodDefaults, Settings, WorkerSettings};
+use bloomery_crds::v1alpha1::{McpContainer, McpHealth};
 use bloomery_crds::{names, pod};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
-    Container, ContainerPort, EmptyDirVolumeSource, PodSpec, PodTemplateSpec, Probe, ResourceRequirements,
-    TCPSocketAction, Volume, VolumeMount,
+    Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction, PodSpec, PodTemplateSpec, Probe,
+    ResourceRequirements, TCPSocketAction, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -36,10 +36,17 @@ pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
 /// Builds the Deployment. Its pods pass the `restricted` Pod Security Standard.
 ///
 /// The server runs as the user of its image, because the image decides who owns its files. This user must not be root.
-pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, settings: &Settings) -> Deployment {
+pub fn build_mcp_deployment(
+    skill: &ValidSkill,
+    container: &McpContainer,
+    settings: &Settings,
+) -> Result<Deployment, InvalidSkill> {
+    let resources = mcp_resources::resolve(container.resources.as_ref(), &settings.mcp)?;
     let metadata = metadata(skill, names::mcp_server(&skill.name), "mcp");
-    let labels = metadata.labels.clone();
-    Deployment {
+    let mut pod_metadata = ObjectMeta { labels: metadata.labels.clone(), ..ObjectMeta::default() };
+    let pod = settings.mcp.pod.with_skill(skill.spec.pods.as_ref().and_then(|pods| pods.mcp.as_ref()));
+    pod.label(&mut pod_metadata);
+    Ok(Deployment {
         metadata,
         spec: Some(DeploymentSpec {
             revision_history_limit: Some(2),
@@ -54,16 +61,22 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, settin
                 }),
             }),
             template: PodTemplateSpec {
-                metadata: Some(ObjectMeta { labels, ..ObjectMeta::default() }),
-                spec: Some(pod_spec(skill, container, settings)),
+                metadata: Some(pod_metadata),
+                spec: Some(pod_spec(skill, container, resources, &settings.worker, &pod)),
             },
             ..DeploymentSpec::default()
         }),
         ..Deployment::default()
-    }
+    })
 }
 
-fn pod_spec(skill: &ValidSkill, container: &McpContainer, settings: &Settings) -> PodSpec {
+fn pod_spec(
+    skill: &ValidSkill,
+    container: &McpContainer,
+    resources: ResourceRequirements,
+    worker: &WorkerSettings,
+    pod: &PodDefaults,
+) -> PodSpec {
     let scratch = Volume {
         name: "tmp".to_owned(),
         empty_dir: Some(EmptyDirVolumeSource {
@@ -78,18 +91,18 @@ fn pod_spec(skill: &ValidSkill, container: &McpContainer, settings: &Settings) -
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         security_context: Some(pod::restricted()),
-        containers: vec![server_container(container)],
+        containers: vec![server_container(container, resources)],
         volumes: Some([scratch].into_iter().chain(is_stdio.then(bridge::volume)).collect()),
-        init_containers: is_stdio.then(|| vec![bridge::init_container(&settings.worker)]),
+        init_containers: is_stdio.then(|| vec![bridge::init_container(worker)]),
         // The bridge is the first process of its container, and does not collect the processes that servers leave behind.
         share_process_namespace: is_stdio.then_some(true),
         ..PodSpec::default()
     };
-    settings.mcp.pod.apply_to(&mut spec);
+    pod.apply_to(&mut spec);
     spec
 }
 
-fn server_container(container: &McpContainer) -> Container {
+fn server_container(container: &McpContainer, resources: ResourceRequirements) -> Container {
     let list = |items: &Vec<String>| (!items.is_empty()).then(|| items.clone());
     let (command, args) = if container.is_stdio() {
         (Some(bridge::command(container)), None)
@@ -109,39 +122,30 @@ fn server_container(container: &McpContainer) -> Container {
             protocol: Some("TCP".to_owned()),
             ..ContainerPort::default()
         }]),
-        resources: Some(container.resources.clone().unwrap_or_else(default_resources)),
+        resources: Some(resources),
         security_context: Some(pod::restricted_container()),
-        startup_probe: Some(probe(1, STARTUP_SECONDS)),
-        readiness_probe: Some(probe(5, 3)),
+        startup_probe: Some(probe(container, 1, STARTUP_SECONDS)),
+        readiness_probe: Some(probe(container, 5, 3)),
+        // A server that is only busy must not be restarted.
+        liveness_probe: Some(Probe { timeout_seconds: Some(5), ..probe(container, 20, 6) }),
         volume_mounts: Some([scratch].into_iter().chain(container.is_stdio().then(bridge::mount)).collect()),
         ..Container::default()
     }
 }
 
-/// A probe that only opens a connection to the port. It sends no request to the server.
-fn probe(period_seconds: i32, failure_threshold: i32) -> Probe {
-    Probe {
-        tcp_socket: Some(TCPSocketAction {
-            port: IntOrString::String(PORT_NAME.to_owned()),
-            ..TCPSocketAction::default()
-        }),
-        period_seconds: Some(period_seconds),
-        failure_threshold: Some(failure_threshold),
-        ..Probe::default()
+/// Builds a probe: as the Skill says, or else a connection to the port. Neither begins a session of MCP.
+fn probe(container: &McpContainer, period_seconds: i32, failure_threshold: i32) -> Probe {
+    let mut probe =
+        Probe { period_seconds: Some(period_seconds), failure_threshold: Some(failure_threshold), ..Probe::default() };
+    let port = IntOrString::String(PORT_NAME.to_owned());
+    match &container.health {
+        Some(McpHealth { path, port: own }) => {
+            let port = own.map_or(port, |own| IntOrString::Int(own.into()));
+            probe.http_get = Some(HTTPGetAction { path: Some(path.clone()), port, ..HTTPGetAction::default() });
+        }
+        None => probe.tcp_socket = Some(TCPSocketAction { port, ..TCPSocketAction::default() }),
     }
-}
-
-/// The resources of a server whose Skill does not set them.
-fn default_resources() -> ResourceRequirements {
-    let quantities = |pairs: &[(&str, &str)]| {
-        let pairs = pairs.iter().map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned())));
-        Some(pairs.collect())
-    };
-    ResourceRequirements {
-        requests: quantities(&[("cpu", "20m"), ("memory", "64Mi")]),
-        limits: quantities(&[("memory", "512Mi")]),
-        ..ResourceRequirements::default()
-    }
+    probe
 }
 
 #[cfg(test)]
@@ -160,15 +164,15 @@ mod tests {
 
     fn built(container: Value) -> Deployment {
         let skill = validate(&fixtures::with_container()).unwrap();
-        build_mcp_deployment(&skill, &serde_json::from_value(container).unwrap(), &settings(&[]))
+        build_mcp_deployment(&skill, &serde_json::from_value(container).unwrap(), &settings(&[])).unwrap()
     }
 
     #[test]
     fn the_deployment_of_a_skill_with_all_fields() {
         let skill = validate(&fixtures::with_container()).unwrap();
         let Some(ValidMcp::Container(container)) = skill.mcp.clone() else { panic!() };
-        let defaults = r#"--mcp-pod={"imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}}"#;
-        let deployment = build_mcp_deployment(&skill, &container, &settings(&[defaults]));
+        let defaults = r#"--mcp-pod={"imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}, "podLabels": {"team": "a"}}"#;
+        let deployment = build_mcp_deployment(&skill, &container, &settings(&[defaults])).unwrap();
         insta::assert_snapshot!("mcp_deployment", yaml(&deployment));
     }
 

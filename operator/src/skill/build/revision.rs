@@ -25,11 +25,12 @@ pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), In
     Ok((config_map, RevisionRef { name, digest: sealed.digest }))
 }
 
-/// The URL of the MCP server for a pod of the same namespace.
+/// The URL of the MCP server for a pod of the namespace.
 fn url(skill: &ValidSkill, mcp: &ValidMcp) -> String {
     let (service, port, path) = match mcp {
         ValidMcp::Container(container) => (names::mcp_server(&skill.name), container.port, &container.path),
         ValidMcp::Service(service) => (service.name.clone(), service.port, &service.path),
+        ValidMcp::Uri(uri) => return uri.clone(),
     };
     format!("http://{service}.{}.svc:{port}{path}", skill.namespace)
 }
@@ -49,6 +50,7 @@ mod tests {
     fn the_revision_for_each_kind_of_mcp_server() {
         insta::assert_snapshot!("revision_container", yaml(&build_valid(&fixtures::with_container()).0));
         insta::assert_snapshot!("revision_service", yaml(&build_valid(&fixtures::with_service()).0));
+        insta::assert_snapshot!("revision_uri", yaml(&build_valid(&fixtures::with_uri()).0));
         insta::assert_snapshot!("revision_without_server", yaml(&build_valid(&fixtures::without_server()).0));
     }
 

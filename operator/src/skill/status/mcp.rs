@@ -26,10 +26,16 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Sk
             Finding::healthy(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none")
         }
         AppliedMcp::External(named) => service_finding(named, fetched),
-        AppliedMcp::Managed { account, deployment, service } => {
+        AppliedMcp::Outside => Finding::healthy(
+            KIND,
+            Reason::Available,
+            "the MCP server is outside of the cluster: each worker checks its address and connects to it",
+        ),
+        AppliedMcp::Managed { account, deployment, service, budget } => {
             object_fault(KIND, &managed_name("ServiceAccount"), account)
                 .or_else(|| object_fault(KIND, &managed_name("Deployment"), deployment))
                 .or_else(|| object_fault(KIND, &managed_name("Service"), service))
+                .or_else(|| object_fault(KIND, &managed_name("PodDisruptionBudget"), budget))
                 .unwrap_or_else(|| deployment_finding(deployment, fetched, &name, port(skill)))
         }
     }
@@ -37,7 +43,7 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Sk
 
 /// Describes where another writer sets the objects of the MCP server back; none if they are as the operator wrote them.
 pub(super) fn reverted(applied: &AppliedSkill, skill: &str) -> Option<Observation> {
-    let AppliedMcp::Managed { account: _, deployment, service } = &applied.mcp else { return None };
+    let AppliedMcp::Managed { account: _, deployment, service, budget: _ } = &applied.mcp else { return None };
     let mut faults = Vec::new();
     if let ApplyResult::Reverted(paths) = deployment.as_ref() {
         faults.push(format!("the Deployment {} differs at {}.", names::mcp_server(skill), paths.join(", ")));

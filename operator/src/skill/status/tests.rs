@@ -35,6 +35,7 @@ fn managed_mcp() -> AppliedMcp {
         account: ApplyResult::Unchanged,
         deployment: Box::new(ApplyResult::Unchanged),
         service: Box::new(ApplyResult::Unchanged),
+        budget: Box::new(ApplyResult::Unchanged),
     }
 }
 
@@ -406,6 +407,7 @@ fn a_reverted_object_is_named_and_does_not_block_the_skill() {
         account: ApplyResult::Unchanged,
         deployment: Box::new(ApplyResult::Reverted(vec!["containers[mcp].image".into()])),
         service: Box::new(ApplyResult::Unchanged),
+        budget: Box::new(ApplyResult::Unchanged),
     };
     let found = summary(applied(mcp), &fetched, ConditionType::McpAsWritten);
     assert!(

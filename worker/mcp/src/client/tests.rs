@@ -3,6 +3,7 @@
 mod arbitrary_answers;
 mod drift;
 mod eras;
+mod external;
 mod failures;
 mod listing;
 mod progress;

@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::{Server, completion, endpoint, request, response, retry_policy};
 use crate::{Clients, Error};
 use bloomery_crds::report::ExternalWait;
-use bloomery_crds::run::CaObject;
+use bloomery_crds::run::{CaFile, CaObject};
 use bloomery_engine::event::Answer;
 use bloomery_http::Pauses;
 use bloomery_redact::Redactor;

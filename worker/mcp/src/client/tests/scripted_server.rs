@@ -92,7 +92,8 @@ impl ScriptedServer {
         local_server::serve_on(listener, self.router());
     }
 
-    fn router(&self) -> Router {
+    /// Returns the router of the server.
+    pub(super) fn router(&self) -> Router {
         Router::new().fallback(serve).with_state(self.clone())
     }
 

@@ -1,0 +1,44 @@
+//! The settings of a Skill's pods.
+
+use k8s_openapi::api::core::v1::{LocalObjectReference, Toleration};
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The settings of a Skill's pods. The chart says which of them a Skill may set (`worker.skillMaySet`, `mcp.skillMaySet`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pods {
+    /// The worker pods of the Skill's Jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<PodSettings>,
+    /// The pods of the MCP server that the operator runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<PodSettings>,
+}
+
+/// Settings of pods, in addition to those of the chart. If both set the same label, that of the chart counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSettings {
+    /// Secrets of the namespace for pulling the image.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4))]
+    pub image_pull_secrets: Vec<LocalObjectReference>,
+    /// Labels of the nodes that may run the pod.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 8))]
+    pub node_selector: BTreeMap<String, String>,
+    /// Taints of nodes that the pod tolerates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    pub tolerations: Vec<Toleration>,
+    /// Labels of the pod.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 16))]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the pod.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 16))]
+    pub annotations: BTreeMap<String, String>,
+}

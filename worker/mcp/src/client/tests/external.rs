@@ -1,0 +1,83 @@
+//! Tests of a server outside of the cluster: its headers, certificates and addresses.
+
+use super::scripted_server::{ScriptedServer, done, json};
+use super::*;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use bloomery_crds::run::{CaFile, CaObject, KeyFile, SecretHeader};
+use bloomery_testkit::local_server;
+
+/// Starts a server that requires the header `Authorization: Bearer s3cret`.
+async fn protected_server() -> String {
+    let router = ScriptedServer::answering_calls(|call| json(&done(call))).router();
+    let guard = async |request: Request, next: Next| -> Response {
+        match request.headers().get("authorization") {
+            Some(value) if value == "Bearer s3cret" => next.run(request).await,
+            _ => StatusCode::UNAUTHORIZED.into_response(),
+        }
+    };
+    format!("{}/mcp", local_server::serve(router.layer(from_fn(guard))).await)
+}
+
+fn client_of(url: &str, external: &ExternalMcp, range: &str) -> Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let addresses = AddressPolicy::for_pod("acme", vec![range.parse().unwrap()]);
+    let client = Client::external(addresses, &McpEndpoint { url: url.to_owned() }, external, Redactor::default());
+    Client { unreachable_retry_period: Duration::ZERO, ..client }
+}
+
+fn key_file(dir: &tempfile::TempDir) -> KeyFile {
+    let path = dir.path().join("token").to_str().unwrap().to_owned();
+    KeyFile { path, secret: "tools".into(), key: "token".into() }
+}
+
+#[tokio::test]
+async fn each_request_carries_the_headers_and_a_corrected_secret_takes_effect() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = SecretHeader { name: "Authorization".into(), scheme: Some("Bearer".into()), file: key_file(&dir) };
+    let external = ExternalMcp { headers: vec![header], ca: None };
+    let client = client_of(&protected_server().await, &external, "127.0.0.0/8");
+
+    let error = client.list(LONG_TIMEOUT).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+    assert!(error.to_string().contains("it needs the key `token` of the Secret `tools`"), "{error}");
+    let CallOutcome::Failed { text, .. } = call(&client, "echo", "{}").await else { panic!("not failed") };
+    assert!(text.contains("The call was not sent") && text.contains("the Secret `tools`"), "{text}");
+
+    std::fs::write(dir.path().join("token"), "wrong\n").unwrap();
+    let error = client.list(LONG_TIMEOUT).await.unwrap_err().to_string();
+    assert!(error.contains("HTTP 401"), "{error}");
+    std::fs::write(dir.path().join("token"), "s3cret\n").unwrap();
+    assert_eq!(client.list(LONG_TIMEOUT).await.unwrap().len(), TOOLS.len());
+    assert_eq!(call(&client, "echo", "{}").await, completed("done"));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_without_its_certificates_is_not_asked() {
+    let ca = CaFile {
+        path: "/nonexistent/ca.crt".into(),
+        object: CaObject::ConfigMap("corporate".into()),
+        key: "ca.crt".into(),
+    };
+    let external = ExternalMcp { headers: Vec::new(), ca: Some(ca) };
+    let client = client_of("https://tools.example/mcp", &external, "127.0.0.0/8");
+    let error = client.list(LONG_TIMEOUT).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+    assert!(error.to_string().contains("it needs the key `ca.crt` of the ConfigMap `corporate`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_at_an_address_that_is_not_allowed_is_not_asked() {
+    for (url, reason) in [
+        ("https://169.254.169.254/mcp", "link-local"),
+        ("https://localhost:9/mcp", "a loopback address"),
+        ("https://orders.other.svc/mcp", "is not a Service of the Job's namespace"),
+    ] {
+        let client = client_of(url, &ExternalMcp::default(), "10.0.0.0/8");
+        let error = client.list(LONG_TIMEOUT).await.unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}
