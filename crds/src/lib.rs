@@ -15,11 +15,13 @@ pub mod nearest;
 pub mod outcome;
 pub mod persona;
 pub mod pod;
+pub mod probe;
 pub mod report;
 pub mod resources;
 pub mod run;
 pub mod text;
 pub mod tool_pattern;
+pub mod tool_pins;
 pub mod unknown;
 pub mod v1alpha1;
 

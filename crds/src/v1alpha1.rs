@@ -25,9 +25,9 @@ pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};
 pub use skill::{
     ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallLimit, CallPolicy, Context, EffectPolicy, EndpointAuth,
-    EndpointRule, Engine, Entity, FinalizationGate, Guardrails, Intent, IntentDetection, Intents, LimitScope,
-    ListSource, McpContainer, McpServer, McpService, Memory, Method, OutOfDomain, OutOfDomainAction, OutputContract,
-    OutputField, Policy, Problem, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill,
-    SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput, ToolOutput, ToolPolicy,
-    ToolSelection, ValueType, When, Workflow, is_reserved_header,
+    EndpointRule, Engine, Entity, FinalizationGate, FoundTools, Guardrails, Intent, IntentDetection, Intents,
+    LimitScope, ListSource, McpContainer, McpServer, McpService, Memory, Method, OutOfDomain, OutOfDomainAction,
+    OutputContract, OutputField, Policy, Problem, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role,
+    Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput, ToolOutput,
+    ToolPolicy, ToolSelection, ValueType, VerifiedTools, When, Workflow, is_reserved_header,
 };

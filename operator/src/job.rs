@@ -24,7 +24,7 @@ mod events;
 pub mod fetch;
 #[cfg(test)]
 pub(crate) mod fixtures;
-mod paths;
+pub(crate) mod paths;
 mod phase_metrics;
 pub mod plan;
 pub mod pods;
@@ -37,7 +37,8 @@ pub mod validate;
 mod wake;
 pub mod write_pace;
 
-pub(crate) use events::{publish_end, publish_new_wait, publish_waiting};
+pub(crate) use build::token_source;
+pub(crate) use events::{publish_changed_tools, publish_end, publish_new_wait, publish_waiting};
 
 use crate::context::Context;
 use crate::controller::Controller;

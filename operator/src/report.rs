@@ -10,6 +10,7 @@ mod connections;
 mod directives;
 pub mod judge;
 pub mod merge;
+pub mod probe;
 pub mod refusal;
 pub mod server;
 pub mod service;

@@ -4,6 +4,7 @@ mod apply;
 mod build;
 mod events;
 mod fetch;
+mod probe;
 mod prune;
 mod status;
 mod validate;
@@ -23,6 +24,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
+use probe::ProbeState;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -59,8 +61,16 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
         Ok(prepared) => Ok(Box::pin(apply::apply(prepared, &fetched, &context.applier)).await?),
         Err(invalid) => Err(invalid),
     };
+    // Probe (IO): starts and ends the pod that verifies the MCP server.
+    let (probe, probe_again_after) = match &applied {
+        Ok(applied) => {
+            let is_available = status::is_mcp_available(applied, &fetched, &skill);
+            Box::pin(probe::run(&skill, &applied.revision_ref, is_available, &fetched, &context)).await?
+        }
+        Err(_) => (ProbeState::Pending, None),
+    };
     // Status (pure).
-    let status = status::compute(&skill, &applied, &fetched, &Time(Timestamp::now()));
+    let status = status::compute(&skill, &applied, &fetched, &probe, &Time(Timestamp::now()));
     // Write the status, publish Events and prune (IO).
     let before = skill.status.clone().unwrap_or_default();
     context.statuses.replace(&skill, status.clone()).await?;
@@ -70,7 +80,7 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     match applied.refusal() {
         Some(refusal) => Err(refusal),
         None if applied.has_conflicting_object() => Ok(Action::requeue(CONFLICTING_OBJECT_RETRY_INTERVAL)),
-        None => Ok(Action::await_change()),
+        None => Ok(probe_again_after.map_or_else(Action::await_change, |after| Action::requeue(after.unsigned_abs()))),
     }
 }
 
@@ -92,8 +102,12 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.pods.changes(), skills, |pod| {
             // Worker pods do not change the state of the Skill.
-            let is_mcp_server = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|component| component == "mcp");
-            if is_mcp_server { named_by_label(pod, names::LABEL_SKILL) } else { Vec::new() }
+            let component = pod.labels().get(names::LABEL_COMPONENT).map(String::as_str);
+            if matches!(component, Some("mcp" | names::COMPONENT_PROBE)) {
+                named_by_label(pod, names::LABEL_SKILL)
+            } else {
+                Vec::new()
+            }
         }),
         wake_on(caches.claims.changes(), skills, move |claim| {
             let is_memory = claim.name_any() == names::MEMORY_CLAIM;
@@ -115,6 +129,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
             fetch::select_skills(&store_for_models, model.meta().namespace.as_deref(), |_| true)
         }),
         wake_on(caches.jobs.changes(), skills, move |job| skills_of_key_wait(&store_for_key_waits, job)),
+        wake_on(caches.jobs.changes(), skills, skill_of_changed_tools),
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
@@ -141,6 +156,15 @@ fn skills_of_key_wait(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> Vec
     })
 }
 
+/// Returns the Skill of a Job that found other tools than those that are pinned: a probe verifies the server again.
+fn skill_of_changed_tools(job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+    let Ok(readable) = &job.0 else { return Vec::new() };
+    match (&readable.metadata.namespace, fetch::tools_changed(readable)) {
+        (Some(namespace), Some(_)) => vec![ObjectRef::new(&readable.spec.skill).within(namespace)],
+        _ => Vec::new(),
+    }
+}
+
 /// Returns the Skill of a Job that ended, is being deleted, or was deleted; none for any other Job.
 ///
 /// A Job without finalizers is deleted without a deletion timestamp, so the cache is checked. A new Job may have the same
@@ -156,6 +180,6 @@ fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wak
 }
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;

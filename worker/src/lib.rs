@@ -11,6 +11,7 @@ pub mod inputs;
 pub mod limit_ledger;
 pub mod log_reader;
 pub mod printer;
+pub mod probe;
 pub mod record;
 pub mod report;
 pub mod settings;

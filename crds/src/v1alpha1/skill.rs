@@ -9,6 +9,7 @@ mod memory;
 mod policy;
 mod resource;
 mod tool;
+mod verified_tools;
 
 pub use context::Context;
 pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
@@ -22,6 +23,7 @@ pub use policy::{
 };
 pub use resource::{ResourceDeclaration, ResourceType};
 pub use tool::{CallPolicy, OutputField, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
+pub use verified_tools::{FoundTools, VerifiedTools};
 
 use super::shared::conditions_schema;
 use crate::tool_pattern;
@@ -207,7 +209,11 @@ pub struct SkillStatus {
     /// The revision that new Jobs run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRef>,
-    /// The conditions `Accepted`, `ModelsReady`, `MemoryReady`, `McpAvailable` and `Ready`, and `Reconciling` or `Stalled` while true.
+    /// The tools of the Skill's MCP server, as verified by a probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<VerifiedTools>,
+    /// The conditions `Accepted`, `ModelsReady`, `MemoryReady`, `McpAvailable`, `McpVerified`, `ToolsPinned` and `Ready`, and `Reconciling`
+    /// or `Stalled` while true.
     /// `McpAsWritten`, if another writer changes the objects of the MCP server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]

@@ -68,7 +68,19 @@ impl SkillDraft<'_> {
     #[must_use]
     pub fn with_orders(self) -> Self {
         let container = self.tenant.orders();
-        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), service: None }))
+        self.with(|spec| {
+            spec.mcp_server = Some(McpServer { container: Some(container), service: None, tools_digest: None })
+        })
+    }
+
+    /// Sets an environment variable of its MCP server's container.
+    #[must_use]
+    pub fn with_server_env(self, name: &str, value: &str) -> Self {
+        let variable = EnvVar { name: name.to_owned(), value: Some(value.to_owned()), value_from: None };
+        self.with(|spec| {
+            let container = spec.mcp_server.as_mut().and_then(|server| server.container.as_mut());
+            container.expect("the Skill runs a container").env.push(variable);
+        })
     }
 
     /// Changes the spec.
@@ -89,7 +101,9 @@ impl SkillDraft<'_> {
     #[must_use]
     pub fn served_by(self, service: &str) -> Self {
         let service = McpService { name: service.to_owned(), port: PORT, path: "/mcp".to_owned() };
-        self.with(|spec| spec.mcp_server = Some(McpServer { container: None, service: Some(service) }))
+        self.with(|spec| {
+            spec.mcp_server = Some(McpServer { container: None, service: Some(service), tools_digest: None })
+        })
     }
 
     /// Returns the Skill as it would be written.

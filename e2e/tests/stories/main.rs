@@ -35,6 +35,7 @@ mod memory;
 mod numbers;
 mod parked;
 mod policies;
+mod probes;
 mod questions;
 mod refund;
 mod reports;

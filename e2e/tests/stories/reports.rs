@@ -27,6 +27,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
             replies_heard: 0,
             stray_replies: Vec::new(),
             remarks: Vec::new(),
+            tools_changed: false,
             usage: status.usage.clone().unwrap_or_default(),
             log,
         },

@@ -84,8 +84,8 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
 fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {
     match server {
         None => Ok(None),
-        Some(McpServer { container: Some(container), service: None }) => Ok(Some(ValidMcp::Container(container))),
-        Some(McpServer { container: None, service: Some(service) }) => Ok(Some(ValidMcp::Service(service))),
+        Some(McpServer { container: Some(container), service: None, .. }) => Ok(Some(ValidMcp::Container(container))),
+        Some(McpServer { container: None, service: Some(service), .. }) => Ok(Some(ValidMcp::Service(service))),
         Some(_) => {
             let what = "exactly one of container (the operator runs it) and service (it runs already) is needed.";
             Err(InvalidSkill::new(vec![format!("spec.mcpServer: {what}")]))

@@ -1,5 +1,6 @@
 //! The MCP server of a Skill.
 
+use crate::Digest;
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,11 @@ pub struct McpServer {
     /// An existing Service in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<McpService>,
+    /// The digest of the accepted tools: that in `status.tools.found.digest`. Without it, the tools that the first probe finds are
+    /// accepted until `mcpServer` changes. Calls of tools that differ from the accepted ones are denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
+    pub tools_digest: Option<Digest>,
 }
 
 /// An MCP server that the operator runs. It must speak streamable HTTP. It runs under the `restricted` Pod Security

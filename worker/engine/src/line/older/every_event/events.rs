@@ -12,6 +12,7 @@ use bloomery_crds::canonical::CanonicalJson;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
+use bloomery_crds::tool_pins::ToolChange;
 use bloomery_crds::v1alpha1::{
     DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall, ModelProvider,
     OutOfDomainAction, ResourceType, Stage, SuggestedAction, Verdict,
@@ -44,6 +45,7 @@ pub(super) fn all() -> Vec<Event> {
         invalid_policy(),
         limits_over_calls(),
         attachment(),
+        unpinned(),
     ]
     .concat()
 }
@@ -427,6 +429,11 @@ fn tool_changes() -> Vec<Event> {
         drifted(&["orders.find"], &[], &[]),
         drifted(&[], &["orders.find"], &[]),
     ]
+}
+
+fn unpinned() -> Vec<Event> {
+    let change = ToolChange { tool: "orders.find".into(), change: "its description changed".into() };
+    vec![Event::CatalogueUnpinned { tools: vec![change] }]
 }
 
 fn endpoints() -> Vec<Event> {
