@@ -1,6 +1,6 @@
 //! The limits of a condition, checked on its tokens (`docs/explanation/engine.md`, section 3, "Conditions").
 //!
-//! The operator runs this check for the conditions of every tenant. The worker and the lint run it before they parse.
+//! Everything that parses a condition runs this check before.
 
 mod error;
 

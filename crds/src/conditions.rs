@@ -20,6 +20,11 @@ pub enum ConditionType {
     MemoryReady,
     /// The Skill's MCP server accepts connections.
     McpAvailable,
+    /// A probe has listed the tools of the Skill's MCP server, and all rules of the Skill fit them.
+    McpVerified,
+    /// The tools of the Skill's MCP server are those that are pinned in `status.tools`. `False` names each tool that differs, and what
+    /// changed.
+    ToolsPinned,
     /// The Deployment and the Service of the Skill's MCP server are as the operator wrote them. Present only while `False`; the
     /// message names each difference.
     McpAsWritten,
@@ -126,6 +131,31 @@ pub enum Reason {
     ///
     /// Remedy: compare the selector of the Service with the labels of the server's pods, and see why no pod is ready.
     NoEndpoints,
+    /// The probe of the MCP server has not reported yet.
+    ///
+    /// Remedy: none; a probe lists the tools once the server is available.
+    Verifying,
+    /// The probe has listed the tools, and all rules of the Skill fit them.
+    ///
+    /// Remedy: none.
+    Verified,
+    /// The probe of the MCP server could not list its tools. It is repeated with increasing delays.
+    ///
+    /// Remedy: correct what the message names: the server, `spec.mcpServer`, or what keeps the pod of the probe from running.
+    ProbeFailed,
+    /// Rules of the Skill do not fit the tools of its MCP server: they name a tool or an argument that does not exist, or cannot be
+    /// compiled.
+    ///
+    /// Remedy: correct the fields that the message names; `spec.policy.allowUnmatched: true` accepts rules for tools that the server lacks.
+    RulesInvalid,
+    /// The tools of the MCP server are those that are pinned.
+    ///
+    /// Remedy: none.
+    Pinned,
+    /// The MCP server offers other tools than those that are pinned. Jobs run, and are denied the tools that differ.
+    ///
+    /// Remedy: find out who changed the server; to accept its tools, set `spec.mcpServer.toolsDigest` to `status.tools.found.digest`.
+    ToolsChanged,
     /// Another writer sets back what the operator writes. The operator does not try again until the object or the Skill changes.
     ///
     /// Remedy: exempt the objects that the message names from the admission webhook or controller that changes them.

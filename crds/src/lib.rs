@@ -15,12 +15,14 @@ pub mod nearest;
 pub mod outcome;
 pub mod persona;
 pub mod pod;
+pub mod probe;
 pub mod report;
 pub mod resources;
 pub mod run;
 pub mod skill_directory;
 pub mod text;
 pub mod tool_pattern;
+pub mod tool_pins;
 pub mod unknown;
 pub mod v1alpha1;
 

@@ -33,7 +33,7 @@ pub const LABEL_RESTORED: &str = "velero.io/restore-name";
 /// this label, so that all of them are scheduled to one node.
 pub const LABEL_MEMORY: &str = "bloomery.dev/memory";
 
-/// Label with the purpose of an object: `worker`, `mcp`, `revision`, `memory` or `reclaim`.
+/// Label with the purpose of an object: `worker`, `probe`, `mcp`, `revision`, `memory` or `reclaim`.
 pub const LABEL_COMPONENT: &str = "app.kubernetes.io/component";
 
 /// Label with the manager of an object. Its value is [`MANAGER`].
@@ -44,6 +44,18 @@ pub const MANAGER: &str = "bloomery";
 
 /// Annotation of a worker pod: the Job's part of the run document.
 pub const ANNOTATION_JOB_PART: &str = "bloomery.dev/job-part";
+
+/// Annotation of the pod of a probe: its input besides the revision.
+pub const ANNOTATION_PROBE_PART: &str = "bloomery.dev/probe-part";
+
+/// Annotation of the pod of a probe: the digest of what it verifies.
+pub const ANNOTATION_PROBE_KEY: &str = "bloomery.dev/probe-key";
+
+/// Annotation of the pod of a probe: the number of the try, from 1.
+pub const ANNOTATION_PROBE_TRY: &str = "bloomery.dev/probe-try";
+
+/// The value of [`LABEL_COMPONENT`] of the pod of a probe.
+pub const COMPONENT_PROBE: &str = "probe";
 
 /// Annotation of a worker pod: the seal that proves that the operator created it.
 pub const ANNOTATION_SEAL: &str = "bloomery.dev/seal";
@@ -97,6 +109,13 @@ pub fn job_of_worker_pod(worker_pod: &str, attempt: u32) -> Option<&str> {
     worker_pod.rsplit_once('-')?.0.strip_suffix(&format!("-{attempt}"))
 }
 
+/// Returns the name of the pod of a probe. It depends on what the probe verifies and on the number of its try.
+pub fn probe_pod(skill: &str, uid: &str, key: &Digest, number: u32) -> String {
+    const HEX_DIGITS: usize = 6;
+    let digest = Digest::of_value(&serde_json::json!([uid, key, number]));
+    format!("{skill}-probe-{}", digest.short(HEX_DIGITS))
+}
+
 /// Returns the name of the Approval of a call for one approver. The same arguments always give the same name.
 pub fn approval(job: &str, uid: &str, call: &str, approver: &str) -> String {
     const HEX_DIGITS: usize = 10;
@@ -120,6 +139,7 @@ mod tests {
             revision(&longest, &Digest::of_bytes(b"")),
             worker_pod(&longest, 999_999, uid),
             reclaim_pod(&longest, uid),
+            probe_pod(&longest, uid, &Digest::of_bytes(b""), 999_999),
         ] {
             assert!(name.len() <= 63, "{name} is {} long", name.len());
         }

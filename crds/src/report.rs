@@ -105,6 +105,9 @@ pub struct Projection {
     /// bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// True if the tools of the MCP server differ from those that are pinned, or have changed since the Job began. The remarks name them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tools_changed: bool,
     /// The consumed budgets.
     pub usage: Usage,
     /// The position of the log.

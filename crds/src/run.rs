@@ -9,6 +9,7 @@
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
+use crate::tool_pins::ToolPins;
 use crate::unknown::{self, Read};
 pub use crate::v1alpha1::GivenReply;
 use crate::v1alpha1::{ApprovalVerdict, ApprovedCall, AskedCall, LogPosition, ModelProvider, ResourceType, SkillSpec};
@@ -175,6 +176,9 @@ pub struct JobPart {
     /// The replies that the log may lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,
+    /// The pins of the tools of the MCP server. `None` if no pins belong to the server of the revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pins: Option<ToolPins>,
     /// The Job that this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<ContinuedJob>,
@@ -422,6 +426,14 @@ pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
 pub fn open_job_part(text: &str, expected: &Digest) -> Result<JobPart, Error> {
     let part: JobPart = open("the Job's part", text, expected)?;
     check_version("the Job's part", part.version).map(|()| part)
+}
+
+/// Parses a sealed part for another purpose than a Job. `part` names it in errors.
+///
+/// # Errors
+/// Returns an error if its digest is not `expected`, or if it cannot be read.
+pub fn open_sealed<T: DeserializeOwned>(part: &'static str, text: &str, expected: &Digest) -> Result<T, Error> {
+    open(part, text, expected)
 }
 
 /// Parses a part of the run document, if it has the expected digest.

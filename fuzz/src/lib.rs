@@ -37,6 +37,7 @@ pub fn run() -> Run {
         limits: EffectiveLimits::DEFAULT,
         resources: Vec::new(),
         context_window: 16_000,
+        pins: None,
         people: true,
         has_notes: true,
         continues: None,

@@ -62,7 +62,7 @@ pub struct Caches {
     /// All claims. The memory claim of each tenant in full; of the others, only the name, a pending deletion and the
     /// access modes.
     pub claims: Cache<PersistentVolumeClaim>,
-    /// The pods that the operator manages, workers and MCP servers, without their environment, volumes, scheduling and
+    /// The pods that the operator manages, workers, probes and MCP servers, without their environment, volumes, scheduling and
     /// Job's part.
     pub pods: Cache<Pod>,
     /// All namespaces: the name, the suspension and the maximum of running Jobs. An update of a namespace is announced only

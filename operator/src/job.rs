@@ -25,7 +25,7 @@ pub mod fetch;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod memory_wait;
-mod paths;
+pub(crate) mod paths;
 mod phase_metrics;
 pub mod plan;
 pub mod pods;
@@ -41,7 +41,8 @@ pub mod write_pace;
 
 pub(crate) use validate::is_single_node as is_memory_single_node;
 
-pub(crate) use events::{publish_end, publish_new_wait, publish_waiting};
+pub(crate) use build::token_source;
+pub(crate) use events::{publish_changed_tools, publish_end, publish_new_wait, publish_waiting};
 
 use crate::context::Context;
 use crate::controller::Controller;

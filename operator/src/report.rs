@@ -11,6 +11,7 @@ mod directives;
 pub mod judge;
 mod memory;
 pub mod merge;
+pub mod probe;
 pub mod refusal;
 pub mod server;
 pub mod service;

@@ -4,9 +4,8 @@ mod parse;
 mod pod_defaults;
 mod skill_directory;
 
-pub use pod_defaults::PodDefaults;
-pub use skill_directory::SkillDirectorySettings;
 pub use pod_defaults::{Amounts, PodDefaults, SkillField};
+pub use skill_directory::SkillDirectorySettings;
 
 use crate::approval::policy::ShippedPolicies;
 use clap::error::{ContextKind, ContextValue};

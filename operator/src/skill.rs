@@ -4,6 +4,7 @@ mod apply;
 mod build;
 mod events;
 mod fetch;
+mod probe;
 mod prune;
 mod reclaim;
 mod status;
@@ -24,6 +25,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
+use probe::ProbeState;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -62,8 +64,16 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
         Ok(prepared) => Ok(Box::pin(apply::apply(prepared, &fetched, &context.applier)).await?),
         Err(invalid) => Err(invalid),
     };
+    // Probe (IO): starts and ends the pod that verifies the MCP server.
+    let (probe, probe_again_after) = match &applied {
+        Ok(applied) => {
+            let is_available = status::is_mcp_available(applied, &fetched, &skill);
+            Box::pin(probe::run(&skill, &applied.revision_ref, is_available, &fetched, &context)).await?
+        }
+        Err(_) => (ProbeState::Pending, None),
+    };
     // Status (pure).
-    let status = status::compute(&skill, &applied, &fetched, &Time(Timestamp::now()));
+    let status = status::compute(&skill, &applied, &fetched, &probe, &Time(Timestamp::now()));
     // Write the status, publish Events and prune (IO).
     let before = skill.status.clone().unwrap_or_default();
     context.statuses.replace(&skill, status.clone()).await?;
@@ -73,7 +83,7 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     match applied.refusal() {
         Some(refusal) => Err(refusal),
         None if applied.has_conflicting_object() => Ok(Action::requeue(CONFLICTING_OBJECT_RETRY_INTERVAL)),
-        None => Ok(Action::await_change()),
+        None => Ok(probe_again_after.map_or_else(Action::await_change, |after| Action::requeue(after.unsigned_abs()))),
     }
 }
 
@@ -118,6 +128,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         }),
         wake_on(caches.jobs.changes(), skills, move |job| skills_of_key_wait(&store_for_key_waits, job)),
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_memory_fault(&store_for_faults, job)),
+        wake_on(caches.jobs.changes(), skills, skill_of_changed_tools),
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
@@ -134,7 +145,7 @@ fn skills_of_list(skills: &Store<Guarded<Skill>>, config_map: &PartialObjectMeta
 fn skills_of_pod(skills: &Store<Guarded<Skill>>, pod: &Pod) -> Vec<Wake<Skill>> {
     let of_label = || named_by_label(pod, names::LABEL_SKILL);
     match pod.labels().get(names::LABEL_COMPONENT).map(String::as_str) {
-        Some("mcp" | build::RECLAIM) => of_label(),
+        Some("mcp" | names::COMPONENT_PROBE | build::RECLAIM) => of_label(),
         Some("worker") if fetch::has_unbound_claim(pod) => of_label(),
         // The directory of a deleted Skill is removed once its workers have ended.
         Some("worker") => {
@@ -171,6 +182,15 @@ fn skills_of_key_wait(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> Vec
     fetch::select_skills(skills, job.meta().namespace.as_deref(), |skill| {
         shows_missing_key(skill) != waits || (waits && skill.name_any() == readable.spec.skill)
     })
+}
+
+/// Returns the Skill of a Job that found other tools than those that are pinned: a probe verifies the server again.
+fn skill_of_changed_tools(job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+    let Ok(readable) = &job.0 else { return Vec::new() };
+    match (&readable.metadata.namespace, fetch::tools_changed(readable)) {
+        (Some(namespace), Some(_)) => vec![ObjectRef::new(&readable.spec.skill).within(namespace)],
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the Skill of a Job that ended, is being deleted, or was deleted; none for any other Job.

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{any, get};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,8 @@ pub struct Options {
     /// The accepted values of the `Host` header. If it is empty, all are accepted: a container does not know the names
     /// of its Services.
     pub allowed_hosts: Vec<String>,
+    /// True if requests to `/mcp` are never answered.
+    pub silent: bool,
 }
 
 /// Starts the server on `addr`, with MCP at `/mcp`.
@@ -51,6 +53,11 @@ pub async fn start(addr: SocketAddr, options: Options) -> io::Result<Running> {
         .with_cancellation_token(stop.child_token());
     let sessions = Arc::new(LocalSessionManager::default());
     let mcp = StreamableHttpService::new(move || Ok(orders.clone()), sessions, config);
-    let router = Router::new().route("/healthz", get(async || "ok\n")).route_service("/mcp", mcp);
+    let router = Router::new().route("/healthz", get(async || "ok\n"));
+    let router = if options.silent {
+        router.route("/mcp", any(async || std::future::pending::<()>().await))
+    } else {
+        router.route_service("/mcp", mcp)
+    };
     Running::start(addr, router, stop).await
 }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router, routing::post};
+use bloomery_crds::probe::{self, ProbeReceipt, ProbeReport};
 use bloomery_crds::report::{Directives, PATH, PodEnd, Report};
 use bloomery_crds::run::{GivenReply, JobIdentity, ReportEndpoint};
 use bloomery_crds::v1alpha1::{Limits, LogPosition};
@@ -51,6 +52,8 @@ pub struct Received {
 pub struct ReportServer {
     script: Arc<Mutex<VecDeque<Reply>>>,
     received: watch::Sender<Vec<Received>>,
+    /// The reports of probes so far.
+    pub probes: Arc<Mutex<Vec<ProbeReport>>>,
     /// The replies of people in the Job's spec. [`Reply::Ack`] returns those that the worker has not received.
     pub replies: Arc<Mutex<Vec<GivenReply>>>,
     /// The run keys that no Job needs. [`Reply::Ack`] returns those that the worker may prune.
@@ -72,15 +75,22 @@ impl ReportServer {
         let server = Self {
             script: Arc::new(Mutex::new(script.into_iter().collect())),
             received: watch::Sender::new(Vec::new()),
+            probes: Arc::default(),
             replies: Arc::default(),
             unneeded: Arc::default(),
             limits: Arc::default(),
             blocked_tools: Arc::default(),
             endpoint: ReportEndpoint { url, ca },
         };
-        let router = Router::new().route(PATH, post(receive)).with_state(server.clone());
+        let router =
+            Router::new().route(PATH, post(receive)).route(probe::PATH, post(receive_probe)).with_state(server.clone());
         tokio::spawn(async move { axum::serve(TlsListener::new(tcp, acceptor), router).await });
         server
+    }
+
+    /// Returns the endpoint for the reports of probes.
+    pub fn probe_endpoint(&self) -> ReportEndpoint {
+        ReportEndpoint { url: self.endpoint.url.replace(PATH, probe::PATH), ..self.endpoint.clone() }
     }
 
     /// Answers the next report with this reply, before the rest of the script.
@@ -111,6 +121,15 @@ impl ReportServer {
     pub async fn until_received(&self, condition: impl FnMut(&Vec<Received>) -> bool) -> Vec<Received> {
         self.received.subscribe().wait_for(condition).await.unwrap().clone()
     }
+}
+
+async fn receive_probe(State(server): State<ReportServer>, Json(report): Json<ProbeReport>) -> Response {
+    let reply = server.script.lock().unwrap().pop_front().unwrap_or(Reply::Ack);
+    if let Reply::Status(code) = reply {
+        return (StatusCode::from_u16(code).unwrap(), "failed by the script").into_response();
+    }
+    server.probes.lock().unwrap().push(report);
+    Json(ProbeReceipt {}).into_response()
 }
 
 async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(report): Json<Report>) -> Response {

@@ -39,6 +39,7 @@ pub fn projection(inputs: &Inputs, memory: &Path) -> std::io::Result<Option<Proj
         replies_heard: 0,
         stray_replies: Vec::new(),
         remarks: Vec::new(),
+        tools_changed: false,
         usage: record.usage,
         log: record.log,
     }))

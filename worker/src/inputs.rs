@@ -106,6 +106,7 @@ impl Inputs {
             context_window,
             continues: part.continues.as_ref().map(|continued| continued.name.clone()),
             people: false,
+            pins: part.pins.clone(),
             decisions: match &part.report {
                 Some(_) => Decisions::Given {
                     decisions: part.approvals.clone(),

@@ -13,6 +13,7 @@ pub mod limit_ledger;
 pub mod log_reader;
 pub mod migration;
 pub mod printer;
+pub mod probe;
 pub mod reclaim;
 pub mod record;
 pub mod report;

@@ -1,4 +1,4 @@
-//! The program `bloomery-worker`, which runs one attempt of one Job in a pod.
+//! The program `bloomery-worker`, which runs one attempt of one Job in a pod, or probes the MCP server of a Skill.
 
 use bloomery_redact::Redactor;
 use bloomery_worker::attempt;
@@ -6,8 +6,9 @@ use bloomery_worker::ending;
 use bloomery_worker::log_reader;
 use bloomery_worker::migration::{self, Counts};
 use bloomery_worker::printer::Format;
+use bloomery_worker::probe;
 use bloomery_worker::reclaim::{self, Left};
-use bloomery_worker::settings::{Command, EventsArgs, MigrateArgs, ReclaimArgs, RunArgs, Settings};
+use bloomery_worker::settings::{Command, EventsArgs, MigrateArgs, ProbeArgs, ReclaimArgs, RunArgs, Settings};
 use bloomery_worker::trace::Trace;
 use clap::Parser;
 use std::process::ExitCode;
@@ -22,16 +23,31 @@ fn main() -> ExitCode {
         Command::Events(args) => return print_events(&args),
         Command::Reclaim(args) => return reclaim_directory(&args),
         Command::Migrate(args) => return migrate(&args),
+        Command::Probe(args) => return exit_code(probe_server(&args)),
     };
     let (trace, redactor) = (Trace::default(), Redactor::default());
     log_to_stderr(args.log_format, trace.clone(), redactor.clone());
-    match run(&args, &trace, &redactor) {
+    exit_code(run(&args, &trace, &redactor))
+}
+
+fn exit_code(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Probes the MCP server of a Skill.
+fn probe_server(args: &ProbeArgs) -> Result<(), Box<dyn std::error::Error>> {
+    let redactor = Redactor::default();
+    log_to_stderr(args.log_format, Trace::default(), redactor.clone());
+    let runtime = runtime()?;
+    runtime.block_on(probe::run(args, &redactor))?;
+    runtime.shutdown_background();
+    Ok(())
 }
 
 /// Prints the events of a stored log.
@@ -79,13 +95,17 @@ fn migrate(args: &MigrateArgs) -> ExitCode {
 
 /// Runs an attempt. One thread is enough, because a worker waits for servers nearly all the time, and a node may have many workers.
 fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<(), Box<dyn std::error::Error>> {
-    // An error means that a provider is already installed, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build()?;
+    let runtime = runtime()?;
     runtime.block_on(attempt::run(args, trace, redactor))?;
     // Does not wait for a DNS lookup that is still running.
     runtime.shutdown_background();
     Ok(())
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    // An error means that a provider is already installed, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build()
 }
 
 /// Writes diagnostics to stderr and to the trace, without secrets. The conversation goes to stdout.

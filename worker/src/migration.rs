@@ -125,13 +125,18 @@ pub fn migrate(
     }
     let plan = plan(memory, &dir, default_skill).map_err(|source| Error::Unreadable { dir: dir.clone(), source })?;
     let counts = move_files(memory, plan, apply, |step| match step {
-        Step::Moves(step) => writeln!(out, "{:?} -> {:?}", step.from, step.to),
-        Step::Stays(unmoved) => writeln!(out, "{:?} stays: {}", unmoved.file, unmoved.reason),
+        Step::Moves(step) => writeln!(out, "{} -> {}", printable(&step.from), printable(&step.to)),
+        Step::Stays(unmoved) => writeln!(out, "{} stays: {}", printable(&unmoved.file), unmoved.reason),
     })?;
     if apply {
         remove_empty(&dir);
     }
     Ok(Some(counts))
+}
+
+/// Returns a path without control characters.
+fn printable(path: &Path) -> String {
+    path.display().to_string().escape_debug().to_string()
 }
 
 #[cfg(test)]
@@ -158,8 +163,8 @@ mod tests {
         let memory = memory();
         let planned = migrated(memory.path(), false);
         assert_eq!(planned.0, Some(Counts { moved: 1, stay: 1 }));
-        assert!(planned.1.contains(r#""workspace/jobs/job_1.json" -> "cs-tier-1/jobs/job_1.json""#), "{}", planned.1);
-        assert!(planned.1.contains(r#""workspace/jobs/job_2.json" stays: its Skill cannot be named"#), "{}", planned.1);
+        assert!(planned.1.contains("workspace/jobs/job_1.json -> cs-tier-1/jobs/job_1.json\n"), "{}", planned.1);
+        assert!(planned.1.contains("workspace/jobs/job_2.json stays: its Skill cannot be named"), "{}", planned.1);
         assert_eq!(migrated(memory.path(), true), planned);
         assert!(memory.path().join("cs-tier-1/jobs/job_1.json").exists());
         assert_eq!(migrated(memory.path(), true).0, Some(Counts { moved: 0, stay: 1 }));

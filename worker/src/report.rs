@@ -7,7 +7,7 @@ mod client;
 mod report_sender;
 mod schedule;
 
-pub use client::{Client, Error};
+pub use client::{Client, Error, SendError};
 pub use report_sender::Identity;
 
 use crate::driver::{DecisionInbox, Observer};

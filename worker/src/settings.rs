@@ -22,6 +22,8 @@ pub struct Settings {
 pub enum Command {
     /// Continues a conversation from its log until it ends or the worker has to stop.
     Run(Box<RunArgs>),
+    /// Lists the tools of a Skill's MCP server, compiles the rules of the Skill against them, and reports both.
+    Probe(ProbeArgs),
     /// Prints the events of a log. `kubectl bloomery events` starts a pod with this command.
     Events(EventsArgs),
     /// Removes the directory of a deleted Skill. The operator starts a pod with this command.
@@ -72,6 +74,35 @@ pub struct EventsArgs {
     /// Format of the events on stdout.
     #[arg(long, value_enum, default_value_t)]
     pub log_format: Format,
+}
+
+/// The arguments of `probe`.
+#[derive(Debug, Clone, Args)]
+pub struct ProbeArgs {
+    /// File of the compiled Skill.
+    #[arg(long)]
+    pub revision: PathBuf,
+    /// Digest of the compiled Skill. Other content is an error.
+    #[arg(long)]
+    pub revision_digest: Digest,
+    /// File of the probe's part of the run document.
+    #[arg(long)]
+    pub part: PathBuf,
+    /// Digest of the probe's part. Other content is an error.
+    #[arg(long)]
+    pub part_digest: Digest,
+    /// File of the projected token for reports.
+    #[arg(long)]
+    pub token: PathBuf,
+    /// File that the kubelet reads the termination message from.
+    #[arg(long, default_value = "/dev/termination-log")]
+    pub termination_log: PathBuf,
+    /// Format of the diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: Format,
+    /// Time limit in seconds for an MCP server that does not answer.
+    #[arg(long, default_value_t = 60)]
+    pub patience: u64,
 }
 
 /// The arguments of `run`.

@@ -84,6 +84,7 @@ impl RunDocument {
             approvals: Vec::new(),
             void_approvals: None,
             asked: Vec::new(),
+            pins: None,
             replies: Vec::new(),
             continues,
             log: None,

@@ -43,6 +43,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         resources: resources_of(case, &skill.spec)?,
         context_window: CONTEXT_WINDOW,
         continues: None,
+        pins: None,
         people: true,
         decisions: Decisions::Log,
         has_notes: false,

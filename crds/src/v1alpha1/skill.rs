@@ -10,6 +10,7 @@ mod pods;
 mod policy;
 mod resource;
 mod tool;
+mod verified_tools;
 
 pub use context::Context;
 pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
@@ -24,6 +25,7 @@ pub use policy::{
 };
 pub use resource::{ResourceDeclaration, ResourceType};
 pub use tool::{CallPolicy, OutputField, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
+pub use verified_tools::{FoundTools, VerifiedTools};
 
 use super::shared::conditions_schema;
 use crate::tool_pattern;
@@ -230,7 +232,11 @@ pub struct SkillStatus {
     /// The MCP server that the operator runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpStatus>,
-    /// The conditions `Accepted`, `ModelsReady`, `MemoryReady`, `McpAvailable` and `Ready`, and `Reconciling` or `Stalled` while true.
+    /// The tools of the Skill's MCP server, as verified by a probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<VerifiedTools>,
+    /// The conditions `Accepted`, `ModelsReady`, `MemoryReady`, `McpAvailable`, `McpVerified`, `ToolsPinned` and `Ready`, and `Reconciling`
+    /// or `Stalled` while true.
     /// `McpAsWritten`, if another writer changes the objects of the MCP server. `McpImageUnchanged`, if the image of the MCP server is
     /// another one than before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

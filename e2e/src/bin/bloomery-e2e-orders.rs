@@ -1,6 +1,7 @@
 //! The MCP server of a shop.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use bloomery_testkit::{logging, orders, serving};
 use clap::Parser;
@@ -25,6 +26,12 @@ struct Arguments {
     /// Accepted values of the Host header, with or without a port; all, if there are none
     #[arg(long, env = "ALLOWED_HOSTS", value_delimiter = ',')]
     allowed_hosts: Vec<String>,
+    /// Seconds before the server listens
+    #[arg(long, env = "START_AFTER", default_value_t = 0)]
+    start_after: u64,
+    /// Accepts connections, and never answers a request to /mcp
+    #[arg(long, env = "SILENT")]
+    silent: bool,
     #[command(flatten)]
     logging: logging::Options,
 }
@@ -35,8 +42,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
-    let Arguments { listen, ledger_url: ledger, tenant, allowed_hosts, logging } = arguments;
+    let Arguments { listen, ledger_url: ledger, tenant, allowed_hosts, start_after, silent, logging } = arguments;
     logging.start()?;
-    let running = orders::start(listen.addr(), orders::Options { ledger, tenant, allowed_hosts }).await?;
+    tokio::time::sleep(Duration::from_secs(start_after)).await;
+    let running = orders::start(listen.addr(), orders::Options { ledger, tenant, allowed_hosts, silent }).await?;
     Ok(running.until_terminated().await?)
 }

@@ -88,6 +88,16 @@ impl SkillDraft<'_> {
         self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), ..McpServer::default() }))
     }
 
+    /// Sets an environment variable of its MCP server's container.
+    #[must_use]
+    pub fn with_server_env(self, name: &str, value: &str) -> Self {
+        let variable = EnvVar { name: name.to_owned(), value: Some(value.to_owned()), value_from: None };
+        self.with(|spec| {
+            let container = spec.mcp_server.as_mut().and_then(|server| server.container.as_mut());
+            container.expect("the Skill runs a container").env.push(variable);
+        })
+    }
+
     /// Changes the spec.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut SkillSpec)) -> Self {

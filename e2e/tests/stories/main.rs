@@ -38,6 +38,7 @@ mod migration;
 mod numbers;
 mod parked;
 mod policies;
+mod probes;
 mod questions;
 mod queue;
 mod reclaim;

@@ -25,6 +25,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
             workflows: Vec::new(),
             waiting_for: None,
             tool_names: Vec::new(),
+            tools_changed: false,
             replies_heard: 0,
             stray_replies: Vec::new(),
             remarks: Vec::new(),

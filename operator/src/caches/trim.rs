@@ -72,11 +72,12 @@ pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
 }
 
 /// Removes the configuration that the operator writes into a pod and never reads back: environment, volumes,
-/// scheduling, and the Job's part. The arguments stay, because the seal covers them.
+/// scheduling, and its part of the run document. The arguments stay, because the seal covers them.
 pub(super) fn pod(pod: &mut Pod) {
     remove_bookkeeping(&mut pod.metadata);
     if let Some(annotations) = &mut pod.metadata.annotations {
         annotations.remove(names::ANNOTATION_JOB_PART);
+        annotations.remove(names::ANNOTATION_PROBE_PART);
     }
     let Some(spec) = &mut pod.spec else { return };
     spec.volumes = None;

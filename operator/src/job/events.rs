@@ -79,6 +79,22 @@ fn new_wait(before: &JobStatus, after: &JobStatus) -> Option<EventMessage> {
     (is_new && needs_person(reason)).then(|| EventMessage::warning(reason, message))
 }
 
+/// Publishes the Event of a Job that is denied tools, because they differ from those that are pinned.
+pub(crate) async fn publish_changed_tools(context: &Context, job: &Job, before: &JobStatus, after: &JobStatus) {
+    if let Some(event) = changed_tools(before, after) {
+        context.events.publish(job, event).await;
+    }
+}
+
+fn changed_tools(before: &JobStatus, after: &JobStatus) -> Option<EventMessage> {
+    let found = |status: &JobStatus| {
+        let remarks = conditions::find(&status.conditions, ConditionType::SkillAsWritten)?;
+        (remarks.reason == Reason::ToolsChanged.to_string()).then(|| remarks.message.clone())
+    };
+    let message = found(after).filter(|_| found(before).is_none())?;
+    Some(EventMessage::warning(Reason::ToolsChanged, message))
+}
+
 /// Returns whether a wait for this reason usually lasts until a person acts. A Skill that is not ready has an Event of its own.
 fn needs_person(reason: Reason) -> bool {
     matches!(
@@ -129,6 +145,7 @@ mod tests {
     use crate::job::fixtures;
     use crate::job::status::with_conditions;
     use crate::status::StatusStamp;
+    use bloomery_crds::conditions::Observation;
     use bloomery_crds::outcome::Phase;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -136,6 +153,20 @@ mod tests {
         let health = Health::Reconciling(reason, message.into());
         let stamp = StatusStamp { now: Time(fixtures::at(0)), generation: Some(1) };
         with_conditions(fixtures::status(1, Phase::Pending), health.observations(), &stamp)
+    }
+
+    #[test]
+    fn a_job_that_is_denied_changed_tools_has_one_warning() {
+        let with = |reason, message: &str| {
+            let stamp = StatusStamp { now: Time(fixtures::at(0)), generation: Some(1) };
+            let remarks = vec![Observation::fails(ConditionType::SkillAsWritten, reason, message)];
+            with_conditions(fixtures::status(1, Phase::Running), remarks, &stamp)
+        };
+        let (new, other) = (JobStatus::default(), with(Reason::Differs, "x"));
+        let changed = with(Reason::ToolsChanged, "Denied tool pay: is new.");
+        let warning = EventMessage::warning(Reason::ToolsChanged, "Denied tool pay: is new.");
+        assert_eq!((changed_tools(&new, &other), changed_tools(&other, &changed)), (None, Some(warning)));
+        assert_eq!(changed_tools(&changed, &with(Reason::ToolsChanged, "more")), None);
     }
 
     #[test]

@@ -124,6 +124,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         asked: Vec::new(),
         approved_call: None,
         continues: Some(Continued { name: "refund-0".into(), uid: "uid-0".into(), run_key: None }),
+        pins: None,
         replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
@@ -374,6 +375,7 @@ pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Rep
             replies_heard: 0,
             stray_replies: Vec::new(),
             remarks: Vec::new(),
+            tools_changed: false,
             usage: Usage { tool_calls: u32::try_from(events).unwrap(), ..Usage::default() },
             log: log(events),
         },

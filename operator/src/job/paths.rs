@@ -4,7 +4,7 @@ use bloomery_crds::run::{CaFile, CaObject, KeyFile, MEMORY_ROOT, RESOURCES_ROOT,
 use bloomery_crds::v1alpha1::{CaRef, ConfigMapKeyRef, SecretKeyRef};
 
 /// The directory of the revision.
-pub(super) const REVISION_DIR: &str = "/etc/bloomery/revision";
+pub const REVISION_DIR: &str = "/etc/bloomery/revision";
 
 /// The directory of the Job's part.
 pub(super) const JOB_DIR: &str = "/etc/bloomery/job";
@@ -19,13 +19,13 @@ const SECRETS_DIR: &str = "/etc/bloomery/secrets";
 const CONFIG_MAPS_DIR: &str = "/etc/bloomery/configmaps";
 
 /// The directory of the token that reports carry.
-pub(super) const TOKEN_DIR: &str = "/var/run/bloomery";
+pub const TOKEN_DIR: &str = "/var/run/bloomery";
 
 /// The name of the file of the token, in [`TOKEN_DIR`].
-pub(super) const TOKEN_FILE: &str = "token";
+pub const TOKEN_FILE: &str = "token";
 
 /// The file of the revision.
-pub(super) fn revision() -> String {
+pub fn revision() -> String {
     format!("{REVISION_DIR}/{REVISION_KEY}")
 }
 

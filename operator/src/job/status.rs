@@ -380,11 +380,12 @@ pub fn with_conditions(mut status: JobStatus, mut observations: Vec<Observation>
 
 /// The worker's remarks on the Skill and on replies. They stay until another report changes them.
 fn current_remarks(status: &JobStatus) -> impl Iterator<Item = Observation> {
-    let remarks =
-        [(ConditionType::SkillAsWritten, Reason::Differs), (ConditionType::RepliesTaken, Reason::UnknownQuestion)];
-    let current =
-        |(kind, why)| Some(Observation::fails(kind, why, conditions::find(&status.conditions, kind)?.message.clone()));
-    remarks.into_iter().filter_map(current)
+    let kinds = [ConditionType::SkillAsWritten, ConditionType::RepliesTaken];
+    kinds.into_iter().filter_map(|kind| {
+        let current = conditions::find(&status.conditions, kind)?;
+        let reason = current.reason.parse().unwrap_or(Reason::Differs);
+        Some(Observation::fails(kind, reason, current.message.clone()))
+    })
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
     let skill_limits = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let limits = EffectiveLimits::resolve(skill_limits, job.spec.limits.as_ref());
+    let pins = revision::pins(&compiled.spec, fetched.skill.as_deref());
     let approvals = decisions.map_err(policy_wait)?;
     let spent_seconds = status.usage.as_ref().map_or(0, |usage| usage.seconds);
     Ok(ValidAttempt {
@@ -80,6 +81,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         asked: asked_calls::recorded(status),
         continues: resolve_continued_job(job, status, continued.as_deref())?,
         replies: fetched.pending_replies().collect(),
+        pins,
         report,
         memory_single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
     })

@@ -110,7 +110,7 @@ fn depth_fault(report: &Report) -> Option<String> {
 }
 
 /// Returns whether a text is a DNS label as Kubernetes requires for names (RFC 1123).
-fn is_dns_label(text: &str) -> bool {
+pub(super) fn is_dns_label(text: &str) -> bool {
     let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=63).contains(&text.len())
         && text.bytes().all(|byte| is_alphanumeric(byte) || byte == b'-')

@@ -149,6 +149,7 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
         replies_heard,
         stray_replies,
         remarks,
+        tools_changed,
         usage,
         log,
     } = &report.projection;
@@ -175,8 +176,10 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
             attempt.untold = None;
         }
     }
-    let remark_observations =
-        remarks_condition(remarks).into_iter().chain(stray_replies_condition(stray_replies)).collect::<Vec<_>>();
+    let remark_observations = remarks_condition(remarks, *tools_changed)
+        .into_iter()
+        .chain(stray_replies_condition(stray_replies))
+        .collect::<Vec<_>>();
     if let Some(outcome) = outcome {
         let not_started = unstarted_call_of_report(current, Some(usage));
         return finish(status, outcome.clone(), not_started, remark_observations, stamp);

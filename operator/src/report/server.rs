@@ -13,10 +13,12 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::post;
 use axum::{Json, Router};
 use bloomery_crds::canonical;
-use bloomery_crds::report::{Directives, MAX_BYTES, PATH, Report};
+use bloomery_crds::probe::{self, ProbeReceipt};
+use bloomery_crds::report::{Directives, MAX_BYTES, PATH};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -87,6 +89,7 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
 fn router(service: Arc<Service>, timeouts: Timeouts) -> Router {
     Router::new()
         .route(PATH, post(report))
+        .route(probe::PATH, post(probe_report))
         .fallback(async || (StatusCode::NOT_FOUND, error_body(&format!("reports are sent to {PATH}"))))
         .method_not_allowed_fallback(async || {
             (StatusCode::METHOD_NOT_ALLOWED, error_body("reports are sent with POST"))
@@ -110,9 +113,20 @@ async fn report(
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
 }
 
+async fn probe_report(
+    State(Shared { service, timeouts }): State<Shared>,
+    request: Request,
+) -> Result<Json<ProbeReceipt>, Refusal> {
+    let result = match receive(request, timeouts.body).await {
+        Ok((token, report)) => service.handle_probe(&token, &report).await,
+        Err(refusal) => Err(refusal),
+    };
+    result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
+}
+
 /// Receives the token and the report of a request. The token is checked before the body is read, as far as that is possible
 /// without a review.
-async fn receive(request: Request, timeout: Duration) -> Result<(String, Report), Refusal> {
+async fn receive<T: DeserializeOwned>(request: Request, timeout: Duration) -> Result<(String, T), Refusal> {
     let token = bearer_token(request.headers())?.to_owned();
     auth::check_form(&token)?;
     let body = tokio::time::timeout(timeout, Bytes::from_request(request, &())).await;
@@ -129,7 +143,7 @@ fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
     }
 }
 
-fn parse_body(body: Result<Bytes, BytesRejection>) -> Result<Report, Refusal> {
+fn parse_body<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Refusal> {
     let body = body.map_err(|rejection| match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Refusal::TooLarge(format!("a report is at most {MAX_BYTES} bytes long")),
         _ => Refusal::Invalid(format!("the report is incomplete: {}", rejection.body_text())),

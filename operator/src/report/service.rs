@@ -5,6 +5,7 @@ use super::directives::directives;
 use super::judge::{Judgement, check_report, check_tenant, judge};
 use super::memory;
 use super::merge::{LogStatement, Merged, acknowledged_events, merge, waiting_phase};
+use super::probe;
 use super::refusal::Refusal;
 use crate::approval::create::{self, create};
 use crate::context::Context;
@@ -16,6 +17,7 @@ use crate::job::write_pace::WritePace;
 use crate::owned;
 use crate::status::StatusStamp;
 use bloomery_crds::conditions::Reason;
+use bloomery_crds::probe::{ProbeReceipt, ProbeReport};
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::jiff::Timestamp;
@@ -78,6 +80,18 @@ impl Service {
         Err(Refusal::Unavailable(
             "the status of the Job was changed by other writers at every try: report again".to_owned(),
         ))
+    }
+
+    /// Handles the report of a probe.
+    ///
+    /// # Errors
+    /// [`Refusal`] shows whether the probe should repeat the report.
+    pub async fn handle_probe(&self, token: &str, report: &ProbeReport) -> Result<ProbeReceipt, Refusal> {
+        probe::check(report)?;
+        let caller = self.authenticator.caller(token).await?;
+        probe::handle(&self.context, &caller, report).await?;
+        self.context.metrics.count_report("probe");
+        Ok(ProbeReceipt {})
     }
 
     /// Counts a refused report.
@@ -216,6 +230,7 @@ impl Service {
     }
 
     async fn publish_events(&self, job: &Job, current: &JobStatus, merged: &JobStatus) {
+        crate::job::publish_changed_tools(&self.context, job, current, merged).await;
         crate::job::change_metrics::record(&self.context.metrics, job, current, merged, Timestamp::now());
         if let Some(outcome) = merged.outcome.as_ref().filter(|_| !current.is_terminal()) {
             crate::job::publish_end(&self.context, job, outcome).await;

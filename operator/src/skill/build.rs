@@ -8,8 +8,8 @@ mod mcp_resources;
 mod mcp_service;
 mod memory_claim;
 mod metadata;
-mod reclaim_pod;
 mod pod_settings;
+mod reclaim_pod;
 mod revision;
 mod worker_account;
 

@@ -3,12 +3,14 @@
 use crate::caches::{Caches, Guarded};
 use crate::controller::Wake;
 use crate::error::Error;
+use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::lists::{self, ConfigMaps};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Model, SecretKeyRef, Skill};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client};
@@ -35,6 +37,10 @@ pub struct FetchedSkill {
     pub mcp_budget: Option<Arc<PodDisruptionBudget>>,
     /// The pods of an MCP server that the operator runs.
     pub mcp_pods: Vec<Arc<Pod>>,
+    /// The pods of the Skill's probes.
+    pub probe_pods: Vec<Arc<Pod>>,
+    /// The latest time at which a Job of the Skill found that the tools of the server have changed.
+    pub tools_changed_at: Option<Time>,
     /// True if the Service of the MCP server has a ready endpoint.
     pub has_endpoint: bool,
     /// The existing Service that the Skill names as its MCP server, if any.
@@ -60,7 +66,8 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let name = &skill.name_any();
     let mcp_name = &names::mcp_server(name);
     let has_skill_label = |labels: &BTreeMap<String, String>| labels.get(names::LABEL_SKILL) == Some(name);
-    let is_mcp_server = |pod: &Pod| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
+    let is =
+        |pod: &Pod, component: &str| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == component);
     let service = skill.spec.mcp_server.as_ref().and_then(|server| server.service.as_ref());
     let unfinished = caches.jobs.select(namespace, |job| job.0.as_ref().is_ok_and(is_unfinished));
     let unfinished: Vec<&Job> = unfinished.iter().filter_map(|job| job.0.as_ref().ok()).collect();
@@ -80,7 +87,11 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         mcp_deployment: caches.deployments.get(namespace, mcp_name),
         mcp_service: caches.services.get(namespace, mcp_name),
         mcp_budget: caches.budgets.get(namespace, mcp_name),
-        mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is_mcp_server(pod)),
+        mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is(pod, "mcp")),
+        probe_pods: caches
+            .pods
+            .select(namespace, |pod| has_skill_label(pod.labels()) && is(pod, names::COMPONENT_PROBE)),
+        tools_changed_at: tools_changed_at(skill, caches),
         has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
@@ -109,6 +120,21 @@ pub async fn fetch_config_maps(skill: &Skill, client: &Client) -> Result<ConfigM
         found.extend(read.map(|config_map| (name.to_owned(), config_map.data.unwrap_or_default())));
     }
     Ok(found)
+}
+
+/// Returns the latest time at which a Job of a Skill found that the tools of the server have changed.
+fn tools_changed_at(skill: &Skill, caches: &Caches) -> Option<Time> {
+    skill.spec.mcp_server.as_ref()?;
+    let (namespace, name) = (skill.namespace()?, skill.name_any());
+    let jobs = caches.jobs.select(&namespace, |job| job.0.as_ref().is_ok_and(|job| job.spec.skill == name));
+    jobs.iter().filter_map(|job| tools_changed(job.0.as_ref().ok()?)).max_by_key(|at| at.0)
+}
+
+/// Returns the time at which a Job found that the tools of its server have changed.
+pub fn tools_changed(job: &Job) -> Option<Time> {
+    let conditions = &job.status.as_ref()?.conditions;
+    let found = conditions::find(conditions, ConditionType::SkillAsWritten)?;
+    (found.reason == Reason::ToolsChanged.to_string()).then(|| found.last_transition_time.clone())
 }
 
 /// Returns whether a list of a Skill comes from the ConfigMap with this name.

@@ -1,5 +1,8 @@
 //! Skills for tests. Each value is unique, so that a test fails if two are swapped.
 
+use bloomery_crds::Digest;
+use bloomery_crds::probe::{ProbeReport, SkillIdentity, Subject};
+use bloomery_crds::tool_pins::{PinnedTool, ToolPins};
 use bloomery_crds::v1alpha1::{Model, Skill};
 use serde_json::{Value, json};
 
@@ -78,6 +81,28 @@ pub fn complete() -> Skill {
     });
     whole["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(whole).unwrap()
+}
+
+/// The report of a probe that found tools with these names and descriptions.
+pub fn probe_report(skill: &Skill, subject: &Subject, tools: &[(&str, &str)]) -> ProbeReport {
+    let pin = |(name, description): &(&str, &str)| {
+        let parts = [json!(description), json!({}), json!({})];
+        PinnedTool::new(name, &Digest::of_value(&json!([name, description])), [&parts[0], &parts[1], &parts[2]])
+    };
+    let metadata = skill.metadata.clone();
+    ProbeReport {
+        skill: SkillIdentity {
+            namespace: metadata.namespace.unwrap(),
+            name: metadata.name.unwrap(),
+            uid: metadata.uid.unwrap(),
+        },
+        pod: "orders-probe-1".into(),
+        subject: subject.clone(),
+        tools: ToolPins::of(tools.iter().map(pin).collect()),
+        count: u32::try_from(tools.len()).unwrap(),
+        rule_errors: Vec::new(),
+        more_rule_errors: 0,
+    }
 }
 
 /// A ready Model with a key.

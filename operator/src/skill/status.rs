@@ -6,9 +6,11 @@ mod mcp;
 mod memory;
 mod models;
 mod pods;
+mod tools;
 
 use super::apply::AppliedSkill;
 use super::fetch::FetchedSkill;
+use super::probe::ProbeState;
 use super::validate::InvalidSkill;
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::{ConditionType, Health, Reason, merge};
@@ -25,6 +27,7 @@ pub fn compute(
     skill: &Skill,
     applied: &Result<AppliedSkill, InvalidSkill>,
     fetched: &FetchedSkill,
+    probe: &ProbeState,
     now: &Time,
 ) -> SkillStatus {
     let current = skill.status.clone().unwrap_or_default();
@@ -32,12 +35,13 @@ pub fn compute(
         // An invalid Skill keeps its current revision, on which its Jobs run.
         Err(invalid) => (current.revision, vec![invalid_finding(invalid)]),
         Ok(applied) => {
-            let findings = vec![
+            let mut findings = vec![
                 accepted_finding(applied, skill),
                 models::finding(skill, fetched),
                 memory::finding(applied, fetched),
                 mcp::finding(applied, fetched, skill),
             ];
+            findings.extend(tools::findings(skill, probe));
             (Some(applied.revision_ref.clone()), findings)
         }
     };
@@ -51,9 +55,15 @@ pub fn compute(
         observed_generation: skill.metadata.generation,
         revision,
         mcp,
+        tools: current.tools.filter(|_| skill.spec.mcp_server.is_some()),
         conditions: merge(&current.conditions, &observations, skill.metadata.generation, now),
         memory: current.memory,
     }
+}
+
+/// Returns whether the MCP server of a Skill accepts connections.
+pub fn is_mcp_available(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Skill) -> bool {
+    mcp::finding(applied, fetched, skill).blocker.is_none()
 }
 
 /// The health of the Skill. A finding that needs a person comes before a finding that may pass by itself.

@@ -6,10 +6,12 @@ use crate::apply::{ApplyResult, KnownObject};
 use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
 use bloomery_crds::conditions::{ConditionType, find, is_true};
-use bloomery_crds::names::ANNOTATION_APPLIED;
+use bloomery_crds::names::{ANNOTATION_APPLIED, ANNOTATION_PROBE_PART};
+use bloomery_crds::probe::ProbePart;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -511,4 +513,77 @@ async fn a_config_map_wakes_the_skills_that_name_it_and_its_data_is_not_cached()
     reconcile_once(&api).await;
     let context = api.operator().await;
     assert_eq!(context.caches.config_maps.store().len(), 1, "revisions are in another cache");
+}
+
+const NAMED_SERVICE: &str = "/api/v1/namespaces/acme/services/shared-orders";
+const NAMED_SLICE: &str = "/apis/discovery.k8s.io/v1/namespaces/acme/endpointslices/shared-orders-1";
+
+/// A tenant whose Skill has an MCP server with a ready pod, and the path of the pod of its first probe.
+async fn probing() -> (FakeApi, String) {
+    let api = FakeApi::default();
+    api.put(
+        NAMED_SERVICE,
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "acme", "name": "shared-orders"},
+            "spec": {"ports": [{"port": 8090}]},
+        }),
+    );
+    api.put(NAMED_SLICE, json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": {"namespace": "acme", "name": "shared-orders-1", "labels": {"kubernetes.io/service-name": "shared-orders"}},
+        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
+    }));
+    put(&api, &fixtures::with_service());
+    reconcile_once(&api).await;
+    let created = writes(&api)
+        .into_iter()
+        .find_map(|write| Some(write.strip_prefix("create ")?.to_owned()).filter(|path| path.contains("/pods/")));
+    let pod = created.unwrap();
+    api.change(&pod, |pod| pod["metadata"]["creationTimestamp"] = json!(Timestamp::now().to_string()));
+    (api, pod)
+}
+
+#[tokio::test]
+async fn a_probe_starts_once_and_is_deleted_after_its_report() {
+    let (api, pod) = probing().await;
+    assert_eq!(reason(&api, ConditionType::McpVerified), "Verifying");
+    assert_eq!(reason(&api, ConditionType::Ready), "Verifying");
+    reconcile_once(&api).await;
+    assert_eq!(writes(&api), [""; 0]);
+    let skill: Skill = serde_json::from_value(api.get(SKILL)).unwrap();
+    let part: ProbePart =
+        serde_json::from_str(api.get(&pod)["metadata"]["annotations"][ANNOTATION_PROBE_PART].as_str().unwrap())
+            .unwrap();
+    let report = fixtures::probe_report(&skill, &part.subject, &[("refund", "Refunds an order")]);
+    let status = crate::report::probe::record(&skill, &report, Time(Timestamp::now())).unwrap();
+    api.change(SKILL, |skill| skill["status"]["tools"] = serde_json::to_value(status.tools).unwrap());
+    reconcile_once(&api).await;
+    assert_eq!(writes(&api), [format!("delete {pod}"), format!("status {SKILL}")]);
+    assert!(
+        ["McpVerified", "ToolsPinned", "Ready"].iter().all(|kind| is_true(&conditions(&api), kind.parse().unwrap()))
+    );
+    reconcile_once(&api).await;
+    assert_eq!(writes(&api).iter().filter(|write| !write.starts_with("delete")).count(), 0);
+}
+
+#[tokio::test]
+async fn a_skill_that_loses_its_server_loses_its_tools_and_its_probe() {
+    let (api, pod) = probing().await;
+    api.change(SKILL, |skill| skill["spec"]["mcpServer"] = Value::Null);
+    reconcile_once(&api).await;
+    assert!(writes(&api).contains(&format!("delete {pod}")));
+    assert_eq!(find(&conditions(&api), ConditionType::McpVerified), None);
+    assert_eq!(reason(&api, ConditionType::Ready), "Ready");
+}
+
+#[tokio::test]
+async fn the_pod_of_another_making_is_not_the_probe_of_the_skill() {
+    let (api, pod) = probing().await;
+    api.change(&pod, |pod| {
+        pod["metadata"]["annotations"]["bloomery.dev/seal"] = json!("AAAA");
+        pod["status"] = json!({"phase": "Failed"});
+    });
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::McpVerified), "Verifying");
+    assert!(!writes(&api).iter().any(|write| write.starts_with("delete")));
 }

@@ -32,6 +32,7 @@ pub(crate) fn description(pattern: &str) -> String {
         r"^(/(\*\*|(\*?[^*/?#%\\\s])*\*?))+$" => {
             "a path that begins with '/', without '?', '#', '%', '\\' and blanks, and with '**' as a whole segment only"
         }
+        r"^sha256:[0-9a-f]{64}$" => "a digest: 'sha256:' and 64 hexadecimal digits",
         other => return format!("something that matches {other}"),
     };
     description.to_owned()

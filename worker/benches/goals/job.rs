@@ -89,6 +89,7 @@ impl Job {
             approvals: Vec::new(),
             void_approvals: None,
             asked: Vec::new(),
+            pins: None,
             replies: Vec::new(),
             continues: None,
             log: None,

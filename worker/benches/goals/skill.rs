@@ -107,6 +107,7 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         resources: Vec::new(),
         context_window: WINDOW,
         continues: None,
+        pins: None,
         people: false,
         decisions: Decisions::Log,
         has_notes: false,

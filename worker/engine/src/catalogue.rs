@@ -3,7 +3,7 @@
 mod drift;
 mod schemas;
 
-pub use drift::Drift;
+pub use drift::{Drift, unpinned_tools};
 
 use crate::core_tools;
 use crate::event::Event;
@@ -13,6 +13,7 @@ use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
+use bloomery_crds::tool_pins::ToolChange;
 use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 use drift::Drifted;
 use schemas::Schemas;
@@ -55,6 +56,15 @@ impl Catalogue {
     /// Records the tools that changed or are missing, by the server's names.
     pub(crate) fn add_drift(&mut self, changed: &[String], missing: &[String]) {
         self.drifted.add(changed, missing);
+    }
+
+    /// Records the tools that differ from the pins of the Skill. The model does not see them: their descriptions could instruct it.
+    pub(crate) fn add_unpinned(&mut self, changes: &[ToolChange]) {
+        let is_unpinned = |tool: &CatalogueTool| {
+            tool.source == ToolSource::Server && changes.iter().any(|change| change.tool == tool.name)
+        };
+        self.visible.retain(|tool| !is_unpinned(tool));
+        self.drifted.add_unpinned(changes);
     }
 
     /// Returns whether the tools are fixed.

@@ -20,6 +20,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
+use bloomery_crds::tool_pins::ToolChange;
 use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, Limits, Stage, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -286,6 +287,13 @@ pub enum Event {
         /// New tools, up to a limit. The model does not see them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         added: Vec<String>,
+    },
+    /// Tools of the listing differ from those that are pinned for the Skill. The gate denies their calls.
+    #[serde(rename = "catalogue.unpinned")]
+    #[strum(serialize = "catalogue.unpinned")]
+    CatalogueUnpinned {
+        /// The tools, by the server's names, and what differs.
+        tools: Vec<ToolChange>,
     },
     /// A result was offloaded: the model sees an excerpt, and reads the rest with the handle. The excerpt is the result of
     /// a call that is under way, or replaces the result of an earlier call in the history.

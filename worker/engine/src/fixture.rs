@@ -5,7 +5,7 @@ pub(crate) mod checks;
 pub(crate) mod seed;
 pub(crate) mod staged;
 
-use crate::catalogue::fix_catalogue;
+use crate::catalogue::{fix_catalogue, unpinned_tools};
 use crate::conversation::Conversation;
 use crate::decisions::Decisions;
 use crate::event::{Answer, ContextPart, Event, RequestedCall};
@@ -59,6 +59,7 @@ pub(crate) fn run() -> Run {
         resources: Vec::new(),
         context_window: 128_000,
         continues: None,
+        pins: None,
         people: false,
         decisions: Decisions::Log,
         has_notes: false,
@@ -221,7 +222,10 @@ impl World {
         let events = match next(&self.conversation) {
             Step::Done(_) => return false,
             Step::Record(events) => events,
-            Step::ListTools => vec![fix_catalogue(&self.run, self.listed.clone())],
+            Step::ListTools => {
+                let unpinned = unpinned_tools(self.run.pins.as_ref(), &self.listed);
+                std::iter::once(fix_catalogue(&self.run, self.listed.clone())).chain(unpinned).collect()
+            }
             Step::GatherContext => vec![Event::ContextGathered { parts: self.gathered.clone() }],
             Step::CallModel(request) => {
                 let (reserve, stage) = (request.reserve, request.stage);

@@ -38,6 +38,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
         replies_heard: shared.questions.replies_read(),
         stray_replies: stray_replies(shared),
         remarks: remarks(shared),
+        tools_changed: shared.catalogue.drift_remarks().next().is_some(),
         usage: usage(shared),
         log,
     }

@@ -11,6 +11,7 @@ use crate::decisions::Decisions;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::BoundResource;
+use bloomery_crds::tool_pins::ToolPins;
 use bloomery_crds::v1alpha1::SkillSpec;
 
 /// The inputs of a conversation. During an attempt, they only become stricter: limits are lowered, and tools are blocked.
@@ -38,6 +39,8 @@ pub struct Run {
     pub continues: Option<String>,
     /// Whether people can be asked. If not, a question to them ends the conversation.
     pub people: bool,
+    /// The pins of the tools of the MCP server. `None` if no tools are pinned.
+    pub pins: Option<ToolPins>,
     /// The source of the decisions on held calls that count.
     pub decisions: Decisions,
     /// Whether the memory bank of the skill directory holds notes when the worker starts.

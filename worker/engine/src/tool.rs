@@ -2,6 +2,7 @@
 
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
+use bloomery_crds::tool_pins::PinnedTool;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -45,6 +46,13 @@ impl ListedTool {
             "name": name, "title": title, "description": description, "inputSchema": input_schema,
             "outputSchema": output_schema, "annotations": annotations,
         }))
+    }
+
+    /// Returns the pin of this definition.
+    pub fn pin(&self) -> PinnedTool {
+        let parts =
+            [&Value::from(self.description.as_str()), &self.input_schema, &Value::Object(self.annotations.clone())];
+        PinnedTool::new(&self.name, &self.digest(), parts)
     }
 
     /// Returns the digest that earlier versions recorded: it does not cover the title, the output schema and the hints.

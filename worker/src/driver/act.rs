@@ -14,7 +14,7 @@ use crate::tools;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::v1alpha1::{LogPosition, Stage};
-use bloomery_engine::catalogue::fix_catalogue;
+use bloomery_engine::catalogue::{fix_catalogue, unpinned_tools};
 use bloomery_engine::line::Entry;
 use bloomery_engine::offload::Offload;
 use bloomery_engine::projection::project;
@@ -110,7 +110,12 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         self.recorder.exclude_from_work(time);
         let event = match result {
             WaitResult::Stopped => return Ok(Vec::new()),
-            WaitResult::Done(Ok(listed)) => fix_catalogue(self.conversation.run(), listed),
+            WaitResult::Done(Ok(listed)) => {
+                let run = self.conversation.run();
+                let unpinned = unpinned_tools(run.pins.as_ref(), &listed);
+                let events = std::iter::once(fix_catalogue(run, listed)).chain(unpinned);
+                return events.map(|event| self.recorder.append(event)).collect();
+            }
             WaitResult::Done(Err(message)) => wait::tools_unavailable(&message),
             WaitResult::TimedOut(event) => event,
         };

@@ -77,6 +77,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         | Event::ToolProgressed { .. }
         | Event::ResultOffloaded { .. } => call_gist(event, tools),
         Event::CatalogueDrifted { changed, missing, added } => drifted(changed, missing, added),
+        Event::CatalogueUnpinned { tools } => tools.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         Event::SubgoalDone { step, evidence, not_applicable } => {
             let state = if *not_applicable { "does not apply" } else { "is done" };
             format!("{step} {state}, as event {evidence} shows")

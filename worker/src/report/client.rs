@@ -5,6 +5,8 @@ use bloomery_crds::run::ReportEndpoint;
 use bloomery_http::{body, root_cause};
 use bloomery_redact::Redactor;
 use reqwest::StatusCode;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -128,6 +130,11 @@ impl Client {
 
     /// Sends one report.
     pub async fn send(&self, report: &Report) -> Result<Directives, SendError> {
+        self.post(report).await
+    }
+
+    /// Sends a report of any kind, and returns the operator's response.
+    pub async fn post<T: Serialize, R: DeserializeOwned>(&self, report: &T) -> Result<R, SendError> {
         let token = std::fs::read_to_string(&self.token)
             .map_err(|source| SendError::Token { path: self.token.clone(), source })?;
         let mut body = serde_json::to_value(report).map_err(|error| SendError::Unserializable(error.to_string()))?;

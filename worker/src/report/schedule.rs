@@ -76,6 +76,7 @@ mod tests {
             replies_heard: 0,
             stray_replies: Vec::new(),
             remarks: Vec::new(),
+            tools_changed: false,
             usage: Usage::default(),
             log,
         };

@@ -27,6 +27,7 @@ fn projection(events: u64) -> Projection {
         replies_heard: 0,
         stray_replies: Vec::new(),
         remarks: Vec::new(),
+        tools_changed: false,
         usage: Usage::default(),
         log: LogPosition { path: "jobs/k-1".into(), events, head: Digest::of_bytes(b"") },
     }

@@ -179,6 +179,7 @@ impl Stand {
             approvals: Vec::new(),
             void_approvals: None,
             asked: Vec::new(),
+            pins: None,
             replies: self.replies.clone(),
             continues: None,
             log: self.operator.log_position(&job),

@@ -202,6 +202,7 @@ pub(super) mod tests {
             replies_heard: 0,
             stray_replies: Vec::new(),
             remarks: Vec::new(),
+            tools_changed: false,
             usage,
             log: LogPosition { path: "jobs/k".into(), events: 1, head: Digest::of_bytes(b"") },
         }

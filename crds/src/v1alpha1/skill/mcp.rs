@@ -3,6 +3,7 @@
 use super::super::model::CaRef;
 use super::super::shared::SecretKeyRef;
 use super::endpoint::header_rule;
+use crate::Digest;
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use kube::KubeSchema;
 use kube::core::Rule;
@@ -38,6 +39,11 @@ pub struct McpServer {
     /// The trusted CA certificates of `uri`, as PEM. They replace the default, which is the certificates of the worker's image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<CaRef>,
+    /// The digest of the accepted tools: that in `status.tools.found.digest`. Without it, the tools that the first probe finds are
+    /// accepted until `mcpServer` changes. Calls of tools that differ from the accepted ones are denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
+    pub tools_digest: Option<Digest>,
 }
 
 /// A header of each request to an MCP server. Its value comes from a Secret.

@@ -31,6 +31,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         approvals: without_long_reasons(&attempt.approvals),
         void_approvals: attempt.void_approvals.clone(),
         asked: attempt.asked.clone(),
+        pins: attempt.pins.clone(),
         replies: replies_that_fit(attempt.replies.iter().cloned()),
         continues: attempt.continues.as_ref().map(Continued::for_worker),
         report: Some(attempt.report.clone()),

@@ -53,7 +53,8 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     volumes
 }
 
-fn token_source() -> ProjectedVolumeSource {
+/// The projected token with which a worker or a probe reports.
+pub(crate) fn token_source() -> ProjectedVolumeSource {
     let token = ServiceAccountTokenProjection {
         audience: Some(names::REPORT_AUDIENCE.to_owned()),
         expiration_seconds: Some(TOKEN_EXPIRATION_SECONDS),

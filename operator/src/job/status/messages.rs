@@ -181,9 +181,10 @@ pub fn stray_replies_condition(strays: &[String]) -> Option<Observation> {
 }
 
 /// The condition with a worker's remarks on the Skill; none if there are none.
-pub fn remarks_condition(remarks: &[String]) -> Option<Observation> {
+pub fn remarks_condition(remarks: &[String], tools_changed: bool) -> Option<Observation> {
     let message = join_sentences(remarks, MAX_LIST_BYTES);
-    (!remarks.is_empty()).then(|| Observation::fails(ConditionType::SkillAsWritten, Reason::Differs, message))
+    let reason = if tools_changed { Reason::ToolsChanged } else { Reason::Differs };
+    (!remarks.is_empty()).then(|| Observation::fails(ConditionType::SkillAsWritten, reason, message))
 }
 
 /// The condition of a Job with limits above its Skill's; none if there are none.

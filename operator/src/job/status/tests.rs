@@ -294,7 +294,7 @@ fn an_unwanted_outcome_stalls_the_job(#[case] outcome: Outcome, #[case] phase: P
 #[test]
 fn the_worker_s_remarks_stay_when_its_pod_changes() {
     let mut current = status(1, Phase::Running);
-    let remarks = remarks_condition(&["The tool x is not offered.".to_owned()]).unwrap();
+    let remarks = remarks_condition(&["The tool x is not offered.".to_owned()], false).unwrap();
     let strays = stray_replies_condition(&["reply 1 is to q-9".to_owned()]).unwrap();
     current.conditions = conditions::merge(&[], &[remarks, strays], Some(3), &Time(at(9)));
     let end = JobEnd { outcome: Outcome::new(OutcomeCode::Stuck, "no way on"), read_from: None };
@@ -308,7 +308,7 @@ fn the_worker_s_remarks_stay_when_its_pod_changes() {
             "{applied:?}"
         );
     }
-    assert_eq!(remarks_condition(&[]), None);
+    assert_eq!(remarks_condition(&[], false), None);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
+use bloomery_crds::tool_pins::ToolPins;
 use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, PodSettings, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
@@ -54,6 +55,8 @@ pub struct ValidAttempt {
     pub continues: Option<Continued>,
     /// The replies that the log may not have yet.
     pub replies: Vec<GivenReply>,
+    /// The pins of the tools of the MCP server, if they belong to the server of the revision.
+    pub pins: Option<ToolPins>,
     /// The report endpoint.
     pub report: ReportEndpoint,
     /// True if only one node at a time can mount the memory.

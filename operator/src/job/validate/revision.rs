@@ -6,8 +6,10 @@ use crate::job::plan::{Blocked, JobEnd, Wait};
 use crate::status::unmet_message;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::probe::{rules_digest, server_digest};
 use bloomery_crds::run::{self, Revision};
-use bloomery_crds::v1alpha1::{RevisionRef, Skill};
+use bloomery_crds::tool_pins::ToolPins;
+use bloomery_crds::v1alpha1::{RevisionRef, Skill, SkillSpec, SkillStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::jiff::SignedDuration;
 
@@ -78,6 +80,9 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
             return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
         }
     }
+    if let Some(why) = unverified(&skill.spec, status) {
+        return Err(not_ready(format!("the Skill {name} is not ready: {why}")));
+    }
     // The status of a pending claim is `Unknown`: it may be bound once the pod exists. A lost claim cannot be used.
     if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
         && memory.status == "False"
@@ -89,6 +94,34 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     }
     let revision = status.revision.clone();
     revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
+}
+
+/// Describes why the tools of a Skill are not verified; none if they are, or if it has no MCP server.
+///
+/// A Job waits for the first verification of this server and of these rules. Later, a server that restarts with another image, or whose
+/// tools have changed, stops no Job: workers compare the tools with the pins.
+fn unverified(spec: &SkillSpec, status: &SkillStatus) -> Option<String> {
+    let server = spec.mcp_server.as_ref()?;
+    let tools = status.tools.as_ref().filter(|tools| tools.server == server_digest(server));
+    let unmet = |kind| {
+        let known = unmet_message(&status.conditions, kind);
+        Some(known.unwrap_or_else(|| "the tools of its MCP server are not verified yet".to_owned()))
+    };
+    let Some(tools) = tools.filter(|tools| tools.found.rules == rules_digest(spec)) else {
+        return unmet(ConditionType::McpVerified);
+    };
+    if !tools.found.rule_errors.is_empty() {
+        return unmet(ConditionType::McpVerified);
+    }
+    let is_accepted = server.tools_digest.is_none() || server.tools_digest == tools.digest;
+    if tools.pins.is_some() && is_accepted { None } else { unmet(ConditionType::ToolsPinned) }
+}
+
+/// Returns the pins of a Skill, if they belong to the MCP server of the revision.
+pub(super) fn pins(compiled: &SkillSpec, skill: Option<&Guarded<Skill>>) -> Option<ToolPins> {
+    let server = server_digest(compiled.mcp_server.as_ref()?);
+    let tools = skill?.0.as_ref().ok()?.status.as_ref()?.tools.as_ref()?;
+    tools.pins.clone().filter(|_| tools.server == server)
 }
 
 /// Reads a revision from its ConfigMap, and verifies its digest.

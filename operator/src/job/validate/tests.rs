@@ -1,11 +1,13 @@
 use super::models::{resolve_model, resolve_models};
 use super::resources::is_single_node;
-use super::revision::{current_revision, open_revision};
+use super::revision::{current_revision, open_revision, pins};
 use super::*;
 use crate::caches::Guarded;
 use crate::job::fixtures;
+use bloomery_crds::Digest;
+use bloomery_crds::probe::{rules_digest, server_digest};
 use bloomery_crds::run::{self, KeyFile, Revision, seal};
-use bloomery_crds::v1alpha1::{Model, Skill, SkillStatus};
+use bloomery_crds::v1alpha1::{Model, Skill, SkillStatus, VerifiedTools};
 use k8s_openapi::api::core::v1::ConfigMap;
 use rstest::rstest;
 use serde_json::json;
@@ -47,6 +49,76 @@ fn the_wait_for_a_skill_names_the_unmet_condition(#[case] conditions: &[(&str, &
     let wait = current_revision("cs-tier-1", Some(&skill(conditions))).unwrap_err();
     assert_eq!(wait.reason, Reason::SkillNotReady);
     assert!(wait.message.contains(why), "{}", wait.message);
+}
+
+/// A Skill with an MCP server whose tools are verified, after a change of `status.tools`.
+fn verified(change: fn(&mut VerifiedTools)) -> Guarded<Skill> {
+    let Guarded(Ok(mut skill)) = skill(&[
+        ALL_TRUE[0],
+        ALL_TRUE[1],
+        ALL_TRUE[2],
+        ("McpVerified", "False", "not verified"),
+        ("ToolsPinned", "False", "changed"),
+    ]) else {
+        panic!()
+    };
+    skill.spec.mcp_server = serde_json::from_value(json!({ "service": { "name": "orders", "port": 80 } })).unwrap();
+    let server = server_digest(skill.spec.mcp_server.as_ref().unwrap());
+    let digest = run::seal(&json!({})).unwrap().digest;
+    let mut tools: VerifiedTools = serde_json::from_value(json!({
+        "server": server, "digest": digest, "pins": { "tools": [{ "name": "refund", "digest": "0" }] },
+        "found": {
+            "key": digest, "rules": rules_digest(&skill.spec), "at": "2026-01-01T00:00:00Z", "digest": digest, "count": 1,
+        },
+    }))
+    .unwrap();
+    change(&mut tools);
+    skill.status.as_mut().unwrap().tools = Some(tools);
+    Guarded(Ok(skill))
+}
+
+#[rstest]
+#[case::verified(|_: &mut VerifiedTools| (), None)]
+#[case::changed_tools(|tools: &mut VerifiedTools| tools.found.changes = vec!["refund: is missing".into()], None)]
+#[case::other_image(|tools: &mut VerifiedTools| tools.found.key = Digest::of_bytes(b"other"), None)]
+#[case::other_server(|tools: &mut VerifiedTools| tools.server = Digest::of_bytes(b"other"), Some("McpVerified=False"))]
+#[case::other_rules(|tools: &mut VerifiedTools| tools.found.rules = Digest::of_bytes(b"other"), Some("McpVerified=False"))]
+#[case::invalid_rule(|tools: &mut VerifiedTools| tools.found.rule_errors = vec!["spec.policy: no".into()], Some("McpVerified=False"))]
+#[case::not_accepted(|tools: &mut VerifiedTools| (tools.pins, tools.digest) = (None, None), Some("ToolsPinned=False"))]
+fn a_job_waits_for_the_first_verification_of_server_and_rules(
+    #[case] change: fn(&mut VerifiedTools),
+    #[case] waits_for: Option<&str>,
+) {
+    let found = current_revision("cs-tier-1", Some(&verified(change)));
+    match waits_for {
+        None => assert_eq!(found, Ok(fixtures::revision())),
+        Some(what) => {
+            let wait = found.unwrap_err();
+            assert_eq!(wait.reason, Reason::SkillNotReady);
+            assert!(wait.message.contains(what), "{}", wait.message);
+        }
+    }
+}
+
+#[test]
+fn a_job_waits_until_the_digest_in_the_spec_is_pinned() {
+    let mut skill = verified(|_| ());
+    skill.0.as_mut().unwrap().spec.mcp_server.as_mut().unwrap().tools_digest = Some(Digest::of_bytes(b"accepted"));
+    assert!(current_revision("cs-tier-1", Some(&skill)).is_err());
+    let pinned = |tools: &mut VerifiedTools| tools.digest = Some(Digest::of_bytes(b"accepted"));
+    pinned(skill.0.as_mut().unwrap().status.as_mut().unwrap().tools.as_mut().unwrap());
+    assert_eq!(current_revision("cs-tier-1", Some(&skill)), Ok(fixtures::revision()));
+}
+
+#[test]
+fn an_attempt_gets_the_pins_of_the_server_of_its_revision() {
+    let skill = verified(|_| ());
+    let mut compiled = skill.0.as_ref().unwrap().spec.clone();
+    assert_eq!(pins(&compiled, Some(&skill)).unwrap().tools[0].name, "refund");
+    compiled.mcp_server.as_mut().unwrap().service.as_mut().unwrap().port = 81;
+    assert_eq!(pins(&compiled, Some(&skill)), None, "the pins belong to another server");
+    compiled.mcp_server = None;
+    assert_eq!(pins(&compiled, Some(&skill)), None);
 }
 
 /// The status of an object that the operator has not seen.

@@ -8,7 +8,10 @@ use axum::http::Request;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bloomery_crds::outcome::Phase;
+use bloomery_crds::probe::{ProbeReport, Subject};
 use bloomery_crds::v1alpha1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use rstest::rstest;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -418,4 +421,82 @@ async fn a_question_costs_one_write_and_an_oversized_question_is_refused() {
     asking.projection.waiting_for.as_mut().unwrap().questions[0].text = "x".repeat(1025);
     let (status, answer) = post(&router, serde_json::to_string(&asking).unwrap()).await;
     assert_eq!((status, answer.to_string().contains("a question: 1025")), (422, true), "{answer}");
+}
+
+const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/orders";
+const PROBE_POD: &str = "/api/v1/namespaces/acme/pods/orders-probe-1";
+
+/// The report of a probe of the stored Skill.
+fn probe_report() -> ProbeReport {
+    let skill = crate::skill::fixtures::with_service();
+    let server = bloomery_crds::probe::server_digest(skill.spec.mcp_server.as_ref().unwrap());
+    let rules = bloomery_crds::probe::rules_digest(&skill.spec);
+    let subject = Subject { server, rules, key: bloomery_crds::Digest::of_bytes(b"key") };
+    crate::skill::fixtures::probe_report(&skill, &subject, &[("refund", "Refunds an order")])
+}
+
+/// The pod of the probe, without a seal.
+fn probe_pod() -> Pod {
+    serde_json::from_value(json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "namespace": "acme", "name": "orders-probe-1", "uid": "u-probe",
+            "labels": {"app.kubernetes.io/component": "probe", "bloomery.dev/skill": "orders"},
+            "ownerReferences": [
+                {"apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "name": "orders", "uid": "u-skill", "controller": true},
+            ],
+        },
+        "spec": {"containers": [{"name": "worker", "args": ["probe"]}]},
+    }))
+    .unwrap()
+}
+
+/// An API server with the Skill `orders` and the pod of its probe, whose token belongs to this pod.
+async fn probing(change: fn(&mut Pod)) -> (FakeApi, Router) {
+    let api = FakeApi::default();
+    accept_token_of(&api, "acme", "u-probe");
+    api.put(SKILL, serde_json::to_value(crate::skill::fixtures::with_service()).unwrap());
+    let context = api.operator().await;
+    let mut pod = context.pod_seals.sealed(probe_pod());
+    change(&mut pod);
+    api.put(PROBE_POD, serde_json::to_value(pod).unwrap());
+    (api, router(Arc::new(Service::new(context)), TIMEOUTS))
+}
+
+async fn post_probe(router: &Router, report: &ProbeReport) -> (u16, Value) {
+    let body = serde_json::to_string(report).unwrap();
+    let authorization = format!("Bearer {}", token());
+    answer(router, Request::post(probe::PATH).header("authorization", authorization).body(body.into()).unwrap()).await
+}
+
+#[tokio::test]
+async fn the_report_of_a_probe_is_recorded_with_one_write() {
+    let (api, router) = probing(|_| ()).await;
+    assert_eq!(post_probe(&router, &probe_report()).await, (200, json!({})));
+    assert_eq!(api.writes(), [format!("status {SKILL}")]);
+    let tools = &api.get(SKILL)["status"]["tools"];
+    assert_eq!(tools["pins"]["tools"][0]["name"], "refund");
+    assert_eq!(tools["digest"], tools["found"]["digest"]);
+}
+
+#[rstest]
+#[case::without_a_seal(|pod: &mut Pod| pod.metadata.annotations = None)]
+#[case::another_pod(|pod: &mut Pod| pod.metadata.uid = Some("u-other".into()))]
+#[case::another_owner(|pod: &mut Pod| pod.metadata.owner_references.as_mut().unwrap()[0].uid = "u-other".into())]
+#[case::a_worker(|pod: &mut Pod| {
+    pod.metadata.labels.as_mut().unwrap().insert("app.kubernetes.io/component".into(), "worker".into());
+})]
+#[tokio::test]
+async fn only_a_probe_that_the_operator_created_may_report(#[case] change: fn(&mut Pod)) {
+    let (api, router) = probing(change).await;
+    assert_eq!(post_probe(&router, &probe_report()).await.0, 403);
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_probe_cannot_report_for_another_tenant() {
+    let (api, router) = probing(|_| ()).await;
+    accept_token_of(&api, "other", "u-probe");
+    assert_eq!(post_probe(&router, &probe_report()).await.0, 403);
+    assert_eq!((api.reads(), api.writes()), (vec![], vec![]), "no object of another tenant is read");
 }

@@ -81,7 +81,7 @@ fn pod(container: &Value) -> Value {
 /// Describes the health of the Skill and one condition: `<health> <status>/<reason>: <message>`.
 fn summary(applied: AppliedSkill, fetched: &FetchedSkill, kind: ConditionType) -> String {
     let skill = fixtures::with_container();
-    let status = compute(&skill, &Ok(applied), fetched, &at(1));
+    let status = compute(&skill, &Ok(applied), fetched, &ProbeState::NoServer, &at(1));
     let condition = find(&status.conditions, kind).unwrap();
     let health = match (
         is_true(&status.conditions, ConditionType::Reconciling),
@@ -101,20 +101,20 @@ const ROLLED_OUT: &str = r#"{"observedGeneration": 3, "replicas": 1, "updatedRep
 fn a_skill_with_all_objects_is_ready_and_stays_unchanged() {
     let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
     let mut skill = fixtures::with_container();
-    let status = compute(&skill, &Ok(applied(managed_mcp())), &fetched, &at(1));
+    let status = compute(&skill, &Ok(applied(managed_mcp())), &fetched, &ProbeState::NoServer, &at(1));
     assert!(is_true(&status.conditions, ConditionType::Ready));
     assert_eq!(status.observed_generation, Some(4));
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let kinds: Vec<&str> = status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
     assert_eq!(kinds, ["Accepted", "McpAvailable", "MemoryReady", "ModelsReady", "Ready"]);
     skill.status = Some(status.clone());
-    assert_eq!(compute(&skill, &Ok(applied(managed_mcp())), &fetched, &at(9)), status);
+    assert_eq!(compute(&skill, &Ok(applied(managed_mcp())), &fetched, &ProbeState::NoServer, &at(9)), status);
 }
 
 #[test]
 fn a_secret_that_reaches_no_tool_is_named_and_does_not_block_the_skill() {
     let skill = fixtures::complete();
-    let status = compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1));
+    let status = compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &ProbeState::NoServer, &at(1));
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
     let remark = "; ledger reaches nothing, because no tool gets a connection_string: give it to the MCP server";
     assert!(accepted.message.contains(remark), "{}", accepted.message);
@@ -125,9 +125,10 @@ fn a_secret_that_reaches_no_tool_is_named_and_does_not_block_the_skill() {
 #[test]
 fn a_skill_without_a_config_map_of_its_lists_waits_and_keeps_its_last_revision() {
     let mut skill = fixtures::with_list();
-    skill.status = Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1)));
+    skill.status =
+        Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &ProbeState::NoServer, &at(1)));
     let missing = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &ConfigMaps::new()));
-    let status = compute(&skill, &missing.map(|_| unreachable!()), &with_bound_memory(), &at(2));
+    let status = compute(&skill, &missing.map(|_| unreachable!()), &with_bound_memory(), &ProbeState::NoServer, &at(2));
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
     assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "ListNotFound"));
@@ -138,9 +139,16 @@ fn a_skill_without_a_config_map_of_its_lists_waits_and_keeps_its_last_revision()
 #[test]
 fn an_invalid_skill_keeps_its_last_revision() {
     let mut skill = fixtures::with_container();
-    skill.status = Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1)));
+    skill.status =
+        Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &ProbeState::NoServer, &at(1)));
     skill.spec.role.as_mut().unwrap().persona = Some("{{".into());
-    let status = compute(&skill, &validate::validate(&skill).map(|_| unreachable!()), &with_bound_memory(), &at(2));
+    let status = compute(
+        &skill,
+        &validate::validate(&skill).map(|_| unreachable!()),
+        &with_bound_memory(),
+        &ProbeState::NoServer,
+        &at(2),
+    );
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
     assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "Invalid"));
@@ -203,7 +211,7 @@ fn the_measured_size_of_the_memory_stays() {
     let mut skill = fixtures::without_server();
     let memory = json!({"bytes": 7, "measured": "2026-01-01T00:00:00Z"});
     skill.status = Some(object(json!({"memory": memory})));
-    let status = compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1));
+    let status = compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &ProbeState::NoServer, &at(1));
     assert_eq!(status.memory.unwrap().bytes, 7);
 }
 
@@ -414,4 +422,76 @@ fn a_reverted_object_is_named_and_does_not_block_the_skill() {
         found.starts_with("Ready False/Reverted: the Deployment orders-mcp differs at containers[mcp].image."),
         "{found}"
     );
+}
+
+/// Describes a condition of a verified Skill with this status, as [`summary`] does.
+fn tools_summary(tools: &Value, probe: &ProbeState, kind: ConditionType) -> String {
+    let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
+    let mut skill = fixtures::with_container();
+    skill.status = Some(compute(&skill, &Ok(applied(managed_mcp())), &fetched, &ProbeState::Pending, &at(1)));
+    if !tools.is_null() {
+        let server = skill.spec.mcp_server.as_ref().unwrap();
+        let digest = |text: &[u8]| bloomery_crds::Digest::of_bytes(text);
+        let mut whole = json!({
+            "server": bloomery_crds::probe::server_digest(server), "digest": digest(b"pinned"), "pins": {},
+            "found": {
+                "key": digest(b"key"), "rules": bloomery_crds::probe::rules_digest(&skill.spec),
+                "at": "2026-01-01T00:00:00Z", "digest": digest(b"found"), "count": 2,
+            },
+        });
+        for (pointer, value) in tools.as_object().unwrap() {
+            let (parent, field) = pointer.rsplit_once('/').unwrap();
+            whole.pointer_mut(parent).unwrap()[field] = value.clone();
+        }
+        skill.status.as_mut().unwrap().tools = Some(object(whole));
+    }
+    let status = compute(&skill, &Ok(applied(managed_mcp())), &fetched, probe, &at(2));
+    let condition = find(&status.conditions, kind).unwrap();
+    let ready = find(&status.conditions, ConditionType::Ready).unwrap();
+    format!("{} {}/{}: {}", ready.reason, condition.status, condition.reason, condition.message)
+}
+
+#[rstest]
+#[case::first(json!(null), ProbeState::Pending, "Verifying False/Verifying: the tools of the MCP server are not verified yet")]
+#[case::failed(
+    json!(null), ProbeState::Failed("it does not answer".into()),
+    "ProbeFailed False/ProbeFailed: the tools of the MCP server cannot be verified: it does not answer"
+)]
+#[case::verified(json!({}), ProbeState::Verified, "Ready True/Verified: the MCP server lists 2 tools, and the rules")]
+#[case::new_image(json!({}), ProbeState::Pending, "Ready True/Verified: the MCP server lists 2 tools")]
+#[case::other_rules(json!({"/found/rules": "sha256:0"}), ProbeState::Pending, "Verifying False/Verifying: ")]
+#[case::other_server(json!({"/server": "sha256:0"}), ProbeState::Pending, "Verifying False/Verifying: ")]
+#[case::rule(
+    json!({"/found/ruleErrors": ["spec.policy.approvals[0].toolId: no tool matches \"refnd\" (did you mean \"refund\"?)"], "/found/moreRuleErrors": 2}),
+    ProbeState::Verified,
+    "RulesInvalid False/RulesInvalid: spec.policy.approvals[0].toolId: no tool matches \"refnd\" (did you mean \"refund\"?). And 2 more."
+)]
+fn the_verification_of_the_server_is_reported(#[case] tools: Value, #[case] probe: ProbeState, #[case] expected: &str) {
+    let summary = tools_summary(&tools, &probe, ConditionType::McpVerified);
+    assert!(summary.starts_with(expected), "{summary}");
+}
+
+#[rstest]
+#[case::pinned(json!({}), "Ready True/Pinned: the tools are pinned with the digest sha256:")]
+#[case::changed(
+    json!({"/found/changes": ["refund: its description changed", "pay: is new"]}),
+    "ToolsChanged False/ToolsChanged: refund: its description changed. pay: is new. Jobs are denied these tools. To accept them, set spec.mcpServer.toolsDigest to sha256:"
+)]
+#[case::not_accepted(
+    json!({"/digest": null, "/pins": null}),
+    "ToolsChanged False/ToolsChanged: the MCP server offers tools with the digest sha256:"
+)]
+fn the_pins_of_the_tools_are_reported(#[case] tools: Value, #[case] expected: &str) {
+    let summary = tools_summary(&tools, &ProbeState::Verified, ConditionType::ToolsPinned);
+    assert!(summary.starts_with(expected), "{summary}");
+}
+
+#[test]
+fn a_repeated_probe_keeps_the_message_of_the_failure() {
+    let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
+    let mut skill = fixtures::with_container();
+    let failed = ProbeState::Failed("it does not answer".into());
+    let before = compute(&skill, &Ok(applied(managed_mcp())), &fetched, &failed, &at(1));
+    skill.status = Some(before.clone());
+    assert_eq!(compute(&skill, &Ok(applied(managed_mcp())), &fetched, &ProbeState::Repeated, &at(9)), before);
 }

@@ -1,8 +1,9 @@
 //! Checks of a Skill's spec that CRD rules cannot express.
 //!
-//! Conditions are only tokenized, and schemas only measured. Workers and `bloomery lint` compile them. The operator does
-//! not, because a recursive compiler could overflow its stack, and one Skill must not stop the operator of all tenants.
+//! Conditions are parsed, by a parser whose depth and work are bounded (`bloomery_cel`), and schemas are only measured: one Skill must
+//! not stop the operator of all tenants. Only probes, workers and `bloomery lint` compare conditions with the tools that they are about.
 
+use bloomery_cel::Dialect;
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
@@ -42,17 +43,17 @@ fn persona_faults(spec: &SkillSpec) -> Vec<String> {
 fn condition_faults(spec: &SkillSpec) -> Vec<String> {
     let tool_conditions = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
         let condition = tool.policy.as_ref()?.condition.as_deref()?;
-        Some((format!("spec.tools[{at}].policy.condition"), condition))
+        Some((format!("spec.tools[{at}].policy.condition"), condition, Dialect::Call))
     });
     let approval_conditions = policy(spec).approvals.iter().enumerate().filter_map(|(at, rule)| {
         let condition = rule.when.as_deref()?;
-        Some((format!("spec.policy.approvals[{at}].when"), condition))
+        Some((format!("spec.policy.approvals[{at}].when"), condition, Dialect::Call))
     });
-    let expected_conditions = policy(spec)
-        .expectations()
-        .filter_map(|(path, _, expected)| Some((format!("{path}.condition"), expected.condition.as_deref()?)));
-    let faults = |(field, text): (String, &str)| {
-        bloomery_cel::token_faults(text).into_iter().map(move |fault| format!("{field}: {fault}."))
+    let expected_conditions = policy(spec).expectations().filter_map(|(path, _, expected)| {
+        Some((format!("{path}.condition"), expected.condition.as_deref()?, Dialect::Step))
+    });
+    let faults = |(field, text, dialect): (String, &str, Dialect)| {
+        bloomery_cel::faults(text, dialect).into_iter().map(move |fault| format!("{field}: {fault}."))
     };
     tool_conditions.chain(approval_conditions).chain(expected_conditions).flat_map(faults).collect()
 }
@@ -119,6 +120,10 @@ mod tests {
     #[case::tool_condition(
         "/tools/0/policy/condition", json!("(".repeat(25)), "spec.tools[0].policy.condition: at byte 24 the condition is nested"
     )]
+    #[case::path_as_a_condition(
+        "/policy/approvals/0/when", json!("../../etc/passwd"), "spec.policy.approvals[0].when: "
+    )]
+    #[case::unknown_function("/policy/approvals/0/when", json!("isBig(amount)"), "spec.policy.approvals[0].when: ")]
     #[case::approval_condition("/policy/approvals/0/when", json!("amount # 2"), "spec.policy.approvals[0].when: the character '#'")]
     #[case::condition_of_a_step(
         "/policy/workflows/0", json!({"name": "w", "steps": ["a"], "expect": [{"step": "a", "condition": "result # 2"}]}),

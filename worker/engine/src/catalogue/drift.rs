@@ -4,6 +4,7 @@
 use crate::event::Event;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use bloomery_crds::text::bounded;
+use bloomery_crds::tool_pins::{ToolChange, ToolPins};
 use std::collections::BTreeMap;
 
 /// The most new tools that an event names.
@@ -19,6 +20,8 @@ pub enum Drift {
     Changed,
     /// The server no longer lists the tool.
     Missing,
+    /// The tool differs from the one that is pinned for the Skill.
+    Unpinned,
 }
 
 impl Drift {
@@ -27,6 +30,7 @@ impl Drift {
         match self {
             Self::Changed => "the server has changed its definition since the Job began",
             Self::Missing => "the server does not list it any more",
+            Self::Unpinned => "it differs from the tool that is pinned for the Skill, and a person has to accept it",
         }
     }
 
@@ -37,26 +41,39 @@ impl Drift {
                 format!("The MCP server has changed the tool {tool} since the Job began: its calls are denied.")
             }
             Self::Missing => format!("The MCP server does not list the tool {tool} any more: its calls are denied."),
+            Self::Unpinned => format!("The tool {tool} differs from the pinned one: its calls are denied."),
         }
     }
 }
 
 /// The tools with drift, by the server's names.
 #[derive(Debug, Default)]
-pub(super) struct Drifted(BTreeMap<String, Drift>);
+pub(super) struct Drifted {
+    tools: BTreeMap<String, Drift>,
+    /// What differs from the pins, by the server's names.
+    unpinned: BTreeMap<String, String>,
+}
 
 impl Drifted {
     pub(super) fn add(&mut self, changed: &[String], missing: &[String]) {
-        self.0.extend(missing.iter().map(|tool| (tool.clone(), Drift::Missing)));
-        self.0.extend(changed.iter().map(|tool| (tool.clone(), Drift::Changed)));
+        self.tools.extend(missing.iter().map(|tool| (tool.clone(), Drift::Missing)));
+        self.tools.extend(changed.iter().map(|tool| (tool.clone(), Drift::Changed)));
+    }
+
+    pub(super) fn add_unpinned(&mut self, changes: &[ToolChange]) {
+        self.tools.extend(changes.iter().map(|change| (change.tool.clone(), Drift::Unpinned)));
+        self.unpinned.extend(changes.iter().map(|change| (change.tool.clone(), change.change.clone())));
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Drift> {
-        self.0.get(name).copied()
+        self.tools.get(name).copied()
     }
 
     pub(super) fn remarks(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(tool, drift)| drift.remark(tool))
+        self.tools.iter().map(|(tool, drift)| match (drift, self.unpinned.get(tool)) {
+            (Drift::Unpinned, Some(change)) => unpinned_remark(tool, change),
+            _ => drift.remark(tool),
+        })
     }
 
     /// Compares a listing with the fixed tools. A tool that is listed twice counts as changed. New tools alone make no event,
@@ -68,7 +85,7 @@ impl Drifted {
             listed_by_name.entry(&tool.name).or_default().push(tool);
         }
         let (mut changed, mut missing) = (Vec::new(), Vec::new());
-        for tool in tools.iter().filter(is_server_tool).filter(|tool| !self.0.contains_key(&tool.name)) {
+        for tool in tools.iter().filter(is_server_tool).filter(|tool| !self.tools.contains_key(&tool.name)) {
             match listed_by_name.get(tool.name.as_str()).map(Vec::as_slice) {
                 None => missing.push(tool.name.clone()),
                 Some([listed]) if tool.matches(listed) => {}
@@ -83,6 +100,16 @@ impl Drifted {
         let added = added.map(|name| bounded(name, MAX_NAME_BYTES)).collect();
         Some(Event::CatalogueDrifted { changed, missing, added })
     }
+}
+
+/// Returns the event of the listed tools that differ from the pins of the Skill.
+pub fn unpinned_tools(pins: Option<&ToolPins>, listed: &[ListedTool]) -> Option<Event> {
+    let tools = pins?.differences(listed.iter().map(ListedTool::pin).collect());
+    (!tools.is_empty()).then_some(Event::CatalogueUnpinned { tools })
+}
+
+fn unpinned_remark(tool: &str, change: &str) -> String {
+    format!("Denied tool {}: {change} since the tools were pinned.", bounded(tool, MAX_NAME_BYTES))
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use super::stopped::parked_after_the_reads;
 use super::*;
+use bloomery_crds::tool_pins::{ToolChange, ToolPins};
 use bloomery_crds::v1alpha1::Verdict;
 use bloomery_engine::Event;
+use bloomery_engine::tool::ListedTool;
 
 #[tokio::test]
 async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
@@ -24,6 +26,22 @@ async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
     let last = stand.reports().pop().unwrap().report;
     let remark = "The MCP server has changed the tool refund since the Job began: its calls are denied.";
     assert_eq!(last.projection.remarks.first().map(String::as_str), Some(remark));
+}
+
+#[tokio::test]
+async fn a_tool_that_differs_from_its_pin_is_denied_from_the_first_listing() {
+    let mut stand = Stand::new(refund(), Refund::Answers).await;
+    let listed = stand.shop.list(Duration::ZERO).await.unwrap();
+    stand.pins = Some(ToolPins::of(listed.iter().map(ListedTool::pin).collect()));
+    *stand.shop.changed.lock().unwrap() = Some("refund");
+    stand.run(1).await;
+    let log = stand.log();
+    let fixed = log.iter().position(|entry| matches!(entry.event, Event::CatalogueFixed { .. })).unwrap();
+    let change = ToolChange { tool: "refund".into(), change: "its description changed".into() };
+    assert_eq!(log[fixed + 1].event, Event::CatalogueUnpinned { tools: vec![change] });
+    assert_eq!(stand.shop.effects(), []);
+    let last = stand.reports().pop().unwrap().report;
+    assert!(last.projection.tools_changed);
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! Tools that change while a Job runs, and output that differs from its schema.
 
-use crate::catalogue::Drift;
-use crate::catalogue::fix_catalogue;
+use crate::catalogue::{Drift, fix_catalogue, unpinned_tools};
 use crate::conversation::Conversation;
 use crate::event::Event;
 use crate::fixture;
@@ -10,11 +9,13 @@ use crate::fixture::*;
 use crate::line::Chain;
 use crate::next::next;
 use crate::projection::project;
+use crate::run::Run;
 use crate::stages::calls::CallState;
 use crate::step::Step;
 use crate::tool::ListedTool;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::tool_pins::ToolPins;
 use bloomery_crds::v1alpha1::Verdict;
 use rstest::rstest;
 use serde_json::json;
@@ -69,6 +70,36 @@ fn calls_of_a_changed_tool_are_denied_and_other_tools_stay_allowed(
     assert_eq!(status.remarks.first().map(String::as_str), Some(remark));
     assert!(world.conversation.visible_tools().iter().any(|tool| tool.name == "check_eligibility"), "it stays visible");
     assert_history_is_well_formed(&world.conversation);
+}
+
+#[test]
+fn tools_that_differ_from_the_pins_are_denied_from_the_first_listing() {
+    let pins = ToolPins::of(listed().iter().map(ListedTool::pin).collect());
+    let mut world = World::new(Run { pins: Some(pins), ..run() }, refund(), ALL_WELL);
+    world.listed = changed("check_eligibility");
+    world.listed.push(ListedTool { name: "pay".into(), ..listed()[0].clone() });
+    world.play_out();
+    let reason = "the tool \"check_eligibility\" cannot be used: it differs from the tool that is pinned for the Skill, and a person \
+                  has to accept it";
+    assert_eq!(denials(&world), [("check_eligibility".to_owned(), reason.to_owned())]);
+    let status = project(&world.conversation, Chain::new("/test").position("jobs/x"));
+    let remarks = [
+        "Denied tool check_eligibility: its description changed since the tools were pinned.",
+        "Denied tool pay: is new since the tools were pinned.",
+    ];
+    assert_eq!(status.remarks[..2], remarks);
+    assert!(status.tools_changed);
+    let visible: Vec<&str> = world.conversation.visible_tools().iter().map(|tool| tool.name.as_str()).collect();
+    assert!(!visible.contains(&"check_eligibility") && !visible.contains(&"pay"), "{visible:?}");
+}
+
+#[test]
+fn tools_that_are_pinned_are_not_recorded() {
+    let pins = ToolPins::of(listed().iter().map(ListedTool::pin).collect());
+    assert_eq!(unpinned_tools(Some(&pins), &listed()), None);
+    assert_eq!(unpinned_tools(None, &changed("note")), None);
+    let Some(Event::CatalogueUnpinned { tools }) = unpinned_tools(Some(&pins), &without("note")) else { panic!() };
+    assert_eq!(tools[0].to_string(), "note: is missing");
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
         Event::ToolIndeterminate { call, text } => retry_or_lose(call, text, shared),
         Event::ResultOffloaded { call, excerpt, .. } => take_excerpt(call, excerpt, shared),
         Event::CatalogueDrifted { changed, missing, .. } => apply_drift(changed, missing, shared),
+        Event::CatalogueUnpinned { tools } => shared.catalogue.add_unpinned(tools),
         Event::SubgoalDone { step, evidence, not_applicable } => {
             shared.rules.workflows.close(step, step_status(*evidence, *not_applicable));
         }

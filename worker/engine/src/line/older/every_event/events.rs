@@ -12,6 +12,7 @@ use bloomery_crds::canonical::CanonicalJson;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
+use bloomery_crds::tool_pins::ToolChange;
 use bloomery_crds::v1alpha1::{
     DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall, Limits,
     ModelProvider, OutOfDomainAction, ResourceType, Stage, SuggestedAction, Verdict,
@@ -45,6 +46,7 @@ pub(super) fn all() -> Vec<Event> {
         limits_over_calls(),
         attachment(),
         stricter_inputs(),
+        unpinned(),
     ]
     .concat()
 }
@@ -428,6 +430,11 @@ fn tool_changes() -> Vec<Event> {
         drifted(&["orders.find"], &[], &[]),
         drifted(&[], &["orders.find"], &[]),
     ]
+}
+
+fn unpinned() -> Vec<Event> {
+    let change = ToolChange { tool: "orders.find".into(), change: "its description changed".into() };
+    vec![Event::CatalogueUnpinned { tools: vec![change] }]
 }
 
 fn endpoints() -> Vec<Event> {

@@ -1,0 +1,95 @@
+//! Creates and deletes the pods of probes.
+
+use super::build::{ProbeInputs, build_pod};
+use super::decide::{Plan, ProbeState, decide};
+use super::observe::{self, ProbePod, observe};
+use super::subject::{Wanted, wanted};
+use crate::context::Context;
+use crate::error::Error;
+use crate::owned;
+use crate::skill::fetch::FetchedSkill;
+use bloomery_crds::probe::{self, SkillIdentity};
+use bloomery_crds::run::ReportEndpoint;
+use bloomery_crds::v1alpha1::{RevisionRef, Skill};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::Api;
+use kube::core::ResourceExt;
+
+/// The interval for checking the CA of the report endpoint again: it is not watched.
+const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// The interval for retrying a pod that the API server refuses: quotas and admission rules are not watched.
+const REFUSED_RETRY_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
+
+/// Starts, replaces and deletes the probes of a Skill. Returns the state of the verification, and when to reconcile again.
+///
+/// # Errors
+/// If a request fails for a reason that may be temporary.
+pub async fn run(
+    skill: &Skill,
+    revision: &RevisionRef,
+    is_available: bool,
+    fetched: &FetchedSkill,
+    context: &Context,
+) -> Result<(ProbeState, Option<SignedDuration>), Error> {
+    let wanted = wanted(skill, fetched);
+    let pods: Vec<ProbePod> = own_pods(skill, fetched, context).collect();
+    let Plan { delete, start, state, requeue_after } = decide(wanted.as_ref(), &pods, is_available, Timestamp::now());
+    for metadata in &delete {
+        context.applier.delete::<Pod>(metadata).await?;
+    }
+    match (wanted, start) {
+        (Some(wanted), Some(number)) => create(skill, revision, wanted, number, (state, context)).await,
+        _ => Ok((state, requeue_after)),
+    }
+}
+
+/// Returns the pods of the Skill's probes that the operator has created.
+fn own_pods<'a>(
+    skill: &'a Skill,
+    fetched: &'a FetchedSkill,
+    context: &'a Context,
+) -> impl Iterator<Item = ProbePod> + 'a {
+    let uid = skill.metadata.uid.as_deref().unwrap_or_default();
+    let pods = fetched.probe_pods.iter().filter(move |pod| observe::is_probe_of(pod, uid));
+    pods.filter(|pod| context.pod_seals.verify(pod)).filter_map(|pod| observe(pod))
+}
+
+/// Creates the pod of a try. A pod that exists already was created before, and the cache does not show it yet.
+async fn create(
+    skill: &Skill,
+    revision: &RevisionRef,
+    wanted: Wanted,
+    number: u32,
+    (state, context): (ProbeState, &Context),
+) -> Result<(ProbeState, Option<SignedDuration>), Error> {
+    let Some(ca) = context.report_ca_bundle.pem() else { return Ok((state, Some(CA_RETRY_INTERVAL))) };
+    let (namespace, name) = (skill.namespace().unwrap_or_default(), skill.name_any());
+    let (Some(uid), Some(owner)) = (skill.uid(), owned::owner_reference(skill)) else { return Ok((state, None)) };
+    let report = ReportEndpoint { url: format!("{}{}", context.settings.report_url(), probe::PATH), ca };
+    let inputs = ProbeInputs {
+        skill: SkillIdentity { namespace: namespace.clone(), name, uid },
+        owner,
+        revision: revision.clone(),
+        wanted,
+        number,
+        report,
+    };
+    let unserializable = |source| Error::Json { what: "the input of a probe".to_owned(), source };
+    let pod = build_pod(&inputs, &context.settings.worker).map_err(unserializable)?;
+    let pod = context.pod_seals.sealed(pod);
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
+    context.metrics.count_write("Pod", "create");
+    match api.create(&owned::post_params(), &pod).await {
+        Ok(_) => Ok((state, None)),
+        Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
+            Ok((state, Some(REFUSED_RETRY_INTERVAL)))
+        }
+        Err(error) => {
+            let error = Error::api(format!("create Pod {namespace}/{}", pod.name_any()))(error);
+            let Some(why) = error.refusal() else { return Err(error) };
+            Ok((ProbeState::Failed(format!("the API server refuses the pod: {why}")), Some(REFUSED_RETRY_INTERVAL)))
+        }
+    }
+}

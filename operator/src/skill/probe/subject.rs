@@ -1,0 +1,56 @@
+//! What a probe verifies: pure.
+
+use super::super::fetch::FetchedSkill;
+use bloomery_crds::Digest;
+use bloomery_crds::probe::Subject;
+use bloomery_crds::probe::{rules_digest, server_digest};
+use bloomery_crds::run::WORKER_LEVEL;
+use bloomery_crds::v1alpha1::{Skill, VerifiedTools};
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::json;
+
+/// What the next probe of a Skill verifies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// What the probe verifies.
+    pub subject: Subject,
+    /// The digest that the pods of one probe share. It differs from the key of the subject if the same subject is verified again.
+    pub probe: Digest,
+    /// True if the latest report is about this subject, and no Job has found other tools since.
+    pub is_verified: bool,
+}
+
+/// Returns what the next probe of a Skill verifies. `None` if the Skill has no MCP server.
+pub fn wanted(skill: &Skill, fetched: &FetchedSkill) -> Option<Wanted> {
+    let server = skill.spec.mcp_server.as_ref()?;
+    let (server_key, rules) = (server_digest(server), rules_digest(&skill.spec));
+    let image = running_image(fetched);
+    let key = Digest::of_value(&json!({
+        "server": server_key, "accepted": server.tools_digest, "rules": rules, "image": image, "level": WORKER_LEVEL,
+    }));
+    let subject = Subject { server: server_key, rules, key };
+    let tools = skill.status.as_ref().and_then(|status| status.tools.as_ref());
+    let reported = tools.filter(|tools| tools.found.key == subject.key);
+    let outdated = reported.filter(|tools| is_outdated(tools, fetched));
+    let round = outdated.map(|tools| tools.found.at.0.as_nanosecond().to_string());
+    let probe = Digest::of_value(&json!([subject.key, round]));
+    Some(Wanted { is_verified: reported.is_some() && outdated.is_none(), subject, probe })
+}
+
+/// Returns whether a Job has found other tools than the latest probe.
+fn is_outdated(tools: &VerifiedTools, fetched: &FetchedSkill) -> bool {
+    let is_later = fetched.tools_changed_at.as_ref().is_some_and(|changed| changed.0 > tools.found.at.0);
+    tools.found.changes.is_empty() && is_later
+}
+
+/// Returns the image that the newest ready pod of the server runs. A tag may name another image after a restart.
+fn running_image(fetched: &FetchedSkill) -> Option<&str> {
+    let ready = fetched.mcp_pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let ready = ready.filter_map(|pod| Some((pod.metadata.creation_timestamp.as_ref(), image_of_ready(pod)?)));
+    ready.max().map(|(_, image)| image)
+}
+
+fn image_of_ready(pod: &Pod) -> Option<&str> {
+    let status = pod.status.as_ref()?.container_statuses.as_ref()?.iter().find(|status| status.ready)?;
+    Some(status.image_id.as_str())
+}

@@ -1,0 +1,165 @@
+//! Probes the MCP server of a Skill: lists its tools, compiles the rules of the Skill against them, and reports both to the operator
+//! (`docs/explanation/design.md`, section 7).
+//!
+//! The authors of rules are tenants. So their rules are compiled in this process, and not in the operator.
+
+use crate::ending;
+use crate::report::{self, SendError};
+use crate::settings::ProbeArgs;
+use bloomery_crds::probe::{MAX_RULE_ERROR_BYTES, MAX_RULE_ERRORS, ProbePart, ProbeReceipt, ProbeReport};
+use bloomery_crds::run::{self, McpEndpoint, Revision};
+use bloomery_crds::text::bounded;
+use bloomery_crds::tool_pins::ToolPins;
+use bloomery_engine::lint;
+use bloomery_engine::tool::ListedTool;
+use bloomery_http::Backoff;
+use bloomery_mcp as mcp;
+use bloomery_redact::Redactor;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// The first delay before a server is asked again, or a report is repeated.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+
+/// The longest delay before a server is asked again, or a report is repeated.
+const MAX_DELAY: Duration = Duration::from_secs(5);
+
+/// The time limit for the operator's acknowledgement. The deadline of the pod is later.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The time limit for closing the session with the server.
+const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The error of a probe that did not report.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A part of the run document cannot be used.
+    #[error(transparent)]
+    Part(#[from] run::Error),
+    /// The Skill has no MCP server.
+    #[error("the revision names no MCP server")]
+    NoServer,
+    /// An HTTP client cannot be set up.
+    #[error(transparent)]
+    Http(#[from] bloomery_http::Error),
+    /// The server did not list its tools in time.
+    #[error("{0}")]
+    Server(#[from] mcp::Error),
+    /// The client for reports cannot be set up.
+    #[error(transparent)]
+    Report(#[from] report::Error),
+    /// The operator did not accept the report.
+    #[error("the tools were listed, but not reported: {0}")]
+    NotReported(#[from] SendError),
+}
+
+/// Probes the server that `args` describe. An error is also the termination message of the pod.
+///
+/// # Errors
+/// If the server did not list its tools in time, or the operator did not accept the report.
+pub async fn run(args: &ProbeArgs, redactor: &Redactor) -> Result<(), Error> {
+    redactor.watch("report token", &args.token);
+    let result = probe_and_report(args, redactor).await;
+    if let Err(error) = &result {
+        ending::write_failure(&redactor.redact_text(&error.to_string()), &args.termination_log);
+    }
+    result
+}
+
+async fn probe_and_report(args: &ProbeArgs, redactor: &Redactor) -> Result<(), Error> {
+    let revision = run::open_revision(&text(&args.revision)?, &args.revision_digest)?;
+    let part: ProbePart = run::open_sealed("the probe's part", &text(&args.part)?, &args.part_digest)?;
+    let endpoint = revision.mcp.as_ref().ok_or(Error::NoServer)?;
+    let reports = report::Client::new(&part.report, args.token.clone(), redactor.clone())?;
+    let listed = list(endpoint, &revision, Duration::from_secs(args.patience), redactor).await?;
+    tracing::info!(tools = listed.len(), "the MCP server has listed its tools");
+    let report = report_of(part, &revision, &listed);
+    for error in &report.rule_errors {
+        tracing::warn!("{error}");
+    }
+    send(&reports, &report).await
+}
+
+/// Lists the tools of the server. A server that does not answer is asked again within `patience`.
+async fn list(
+    endpoint: &McpEndpoint,
+    revision: &Revision,
+    patience: Duration,
+    redactor: &Redactor,
+) -> Result<Vec<ListedTool>, Error> {
+    let client = mcp::Client::new(endpoint, redactor.clone())?;
+    let client = client.with_max_result_bytes(revision.spec.max_result_bytes());
+    let until = Instant::now() + patience;
+    let mut delays = Backoff::new(FIRST_DELAY, MAX_DELAY);
+    loop {
+        let within = until.saturating_duration_since(Instant::now());
+        match client.list_uncached(within).await {
+            Ok(listed) => {
+                let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, client.close()).await;
+                return Ok(listed);
+            }
+            Err(error) => {
+                let delay = delays.next_delay();
+                let may_pass = matches!(error, mcp::Error::Unavailable { .. });
+                if !may_pass || Instant::now() + delay >= until {
+                    return Err(error.into());
+                }
+                tracing::info!("{error}; the server is asked again");
+                sleep(delay).await;
+            }
+        }
+    }
+}
+
+/// Pins the listed tools, and compiles the rules of the Skill against them, as a Job does.
+fn report_of(part: ProbePart, revision: &Revision, listed: &[ListedTool]) -> ProbeReport {
+    let ProbePart { skill, pod, subject, report: _ } = part;
+    let tools = listed.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
+    let errors = lint::rule_errors(&revision.spec, tools);
+    let more = errors.len().saturating_sub(MAX_RULE_ERRORS);
+    let texts = errors.iter().take(MAX_RULE_ERRORS).map(|error| bounded(&error.to_string(), MAX_RULE_ERROR_BYTES));
+    ProbeReport {
+        skill,
+        pod,
+        subject,
+        tools: ToolPins::of(listed.iter().map(ListedTool::pin).collect()),
+        count: u32::try_from(listed.len()).unwrap_or(u32::MAX),
+        rule_errors: texts.collect(),
+        more_rule_errors: u32::try_from(more).unwrap_or(u32::MAX),
+    }
+}
+
+/// Sends the report until the operator accepts it.
+async fn send(reports: &report::Client, report: &ProbeReport) -> Result<(), Error> {
+    let until = Instant::now() + ACKNOWLEDGE_TIMEOUT;
+    let mut delays = Backoff::new(FIRST_DELAY, MAX_DELAY);
+    loop {
+        let error = match reports.post::<_, ProbeReceipt>(report).await {
+            Ok(ProbeReceipt {}) => return Ok(()),
+            Err(error) => error,
+        };
+        let delay = delays.next_delay();
+        // The API server may refuse the token of a new pod for some seconds, so every error may pass.
+        if Instant::now() + delay >= until {
+            return Err(error.into());
+        }
+        tracing::info!("{error}; the report is repeated");
+        sleep(delay).await;
+    }
+}
+
+fn text(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+use super::*;
+use crate::printer::Format;
+use bloomery_crds::Digest;
+use bloomery_crds::probe::{SkillIdentity, Subject};
+use bloomery_crds::run::seal;
+use bloomery_journal::fixture;
+use bloomery_testkit::report_server::{Reply, ReportServer};
+use bloomery_testkit::shop::Shop;
+use serde_json::json;
+use std::fs;
+
+/// The files of a probe, and its operator.
+struct Files {
+    dir: tempfile::TempDir,
+    operator: ReportServer,
+    args: ProbeArgs,
+}
+
+/// Writes the files of a probe of the server at `url`, with these rules.
+async fn files(url: &str, policy: serde_json::Value) -> Files {
+    let dir = tempfile::tempdir().unwrap();
+    let operator = ReportServer::start([]).await;
+    let mut spec = fixture::skill();
+    spec.policy = serde_json::from_value(policy).unwrap();
+    spec.tools = Vec::new();
+    let revision = seal(&Revision::new("orders", spec, Some(McpEndpoint { url: url.to_owned() }))).unwrap();
+    let digest = || Digest::of_bytes(b"");
+    let part = seal(&ProbePart {
+        skill: SkillIdentity { namespace: "acme".into(), name: "orders".into(), uid: "u-skill".into() },
+        pod: "orders-probe-1".into(),
+        subject: Subject { server: digest(), rules: digest(), key: digest() },
+        report: operator.probe_endpoint(),
+    })
+    .unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let args = ProbeArgs {
+        revision: file("revision.json", &revision.text),
+        revision_digest: revision.digest,
+        part: file("part.json", &part.text),
+        part_digest: part.digest,
+        token: file("token", "token"),
+        termination_log: dir.path().join("termination"),
+        log_format: Format::Text,
+        patience: 60,
+    };
+    Files { dir, operator, args }
+}
+
+#[tokio::test]
+async fn the_tools_and_the_errors_of_rules_are_reported() {
+    let shop = Shop::start(None).await;
+    let policy = json!({"approvals": [
+        {"toolId": "process_refnd", "action": "require_approval"},
+        {"toolId": "process_refund", "when": "amounts > 500", "action": "require_approval"},
+    ]});
+    let probe = files(&shop.mcp_url(), policy).await;
+    probe.operator.answer_next(Reply::Status(503));
+    run(&probe.args, &Redactor::default()).await.unwrap();
+    let reports = probe.operator.probes.lock().unwrap().clone();
+    assert_eq!(reports.len(), 1);
+    let names: Vec<&str> = reports[0].tools.tools.iter().map(|pin| pin.name.as_str()).collect();
+    assert_eq!(names, ["check_eligibility", "process_refund", "track_order", "verify_identity"]);
+    assert_eq!((reports[0].count, reports[0].pod.as_str()), (4, "orders-probe-1"));
+    let errors = &reports[0].rule_errors;
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors[0].starts_with("spec.policy.approvals[0].toolId: ") && errors[0].contains("\"process_refund\""));
+    assert!(errors[1].starts_with("spec.policy.approvals[1].when: ") && errors[1].contains("\"amount\""));
+    assert!(!probe.dir.path().join("termination").exists());
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_the_termination_message() {
+    let mut probe = files("http://127.0.0.1:1/mcp", json!({})).await;
+    probe.args.patience = 0;
+    run(&probe.args, &Redactor::default()).await.unwrap_err();
+    let message = fs::read_to_string(&probe.args.termination_log).unwrap();
+    assert!(message.starts_with("the tools of the MCP server http://127.0.0.1:1/mcp cannot be listed: "), "{message}");
+    assert!(probe.operator.probes.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_changed_part_is_refused() {
+    let probe = files("http://127.0.0.1:1/mcp", json!({})).await;
+    fs::write(&probe.args.part, "{}").unwrap();
+    let error = run(&probe.args, &Redactor::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Part(run::Error::Digest { .. })), "{error}");
+}
