@@ -20,9 +20,10 @@ pub struct Wanted {
     pub is_verified: bool,
 }
 
-/// Returns what the next probe of a Skill verifies. `None` if the Skill has no MCP server.
+/// Returns what the next probe of a Skill verifies. `None` if the Skill has no MCP server in the cluster. A server outside of it is not
+/// probed, because a probe has no Secrets and so cannot authenticate.
 pub fn wanted(skill: &Skill, fetched: &FetchedSkill) -> Option<Wanted> {
-    let server = skill.spec.mcp_server.as_ref()?;
+    let server = skill.spec.mcp_server.as_ref().filter(|server| server.uri.is_none())?;
     let (server_key, rules) = (server_digest(server), rules_digest(&skill.spec));
     let image = running_image(fetched);
     let key = Digest::of_value(&json!({
