@@ -269,7 +269,7 @@ async fn an_mcp_server_is_kept_while_a_job_runs_on_a_revision_with_it() {
     assert_eq!(deletions(&api), [""; 0]);
     api.change(JOB, |job| job["status"]["phase"] = json!("Succeeded"));
     reconcile_once(&api).await;
-    assert_eq!(deletions(&api), [ACCOUNT, SERVICE, DEPLOYMENT].map(|path| format!("delete {path}")));
+    assert_eq!(deletions(&api), [ACCOUNT, SERVICE, DEPLOYMENT, BUDGET].map(|path| format!("delete {path}")));
 }
 
 #[tokio::test]

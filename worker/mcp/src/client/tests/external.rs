@@ -73,7 +73,7 @@ async fn a_server_without_its_certificates_is_not_asked() {
 async fn a_server_at_an_address_that_is_not_allowed_is_not_asked() {
     for (url, reason) in [
         ("https://169.254.169.254/mcp", "link-local"),
-        ("https://localhost:9/mcp", "a loopback address"),
+        ("https://127.0.0.1:9/mcp", "a loopback address"),
         ("https://orders.other.svc/mcp", "is not a Service of the Job's namespace"),
     ] {
         let client = client_of(url, &ExternalMcp::default(), "10.0.0.0/8");
