@@ -225,7 +225,7 @@ async fn a_new_leader_restores_the_places_and_the_queue() {
     }
     tenant.state = Arc::default();
     tenant.woken = tenant.state.queue.woken();
-    tenant.state.queue.restore(&tenant.operator().await, Timestamp::now());
+    tenant.state.queue.restore(&*tenant.operator().await, Timestamp::now());
     for number in [3, 2, 1, 0] {
         tenant.reconcile(number).await;
     }
@@ -252,7 +252,7 @@ async fn the_place_of_a_deleted_job_is_free_once_its_pod_has_ended() {
     let running: Pod = serde_json::from_value(tenant.api.get(pod_path)).unwrap();
     assert_eq!(names(queue.pod_changed(&context, &running)), [""; 0]);
     tenant.api.remove(pod_path);
-    assert_eq!(names(queue.pod_changed(&tenant.operator().await, &running)), ["j1"]);
+    assert_eq!(names(queue.pod_changed(&*tenant.operator().await, &running)), ["j1"]);
 }
 
 /// Refuses pods as a quota of a number of pods does.
