@@ -124,9 +124,9 @@ mod tests {
         "/policy/approvals/0/when", json!("../../etc/passwd"), "spec.policy.approvals[0].when: "
     )]
     #[case::unknown_function("/policy/approvals/0/when", json!("isBig(amount)"), "spec.policy.approvals[0].when: ")]
-    #[case::approval_condition("/policy/approvals/0/when", json!("amount # 2"), "spec.policy.approvals[0].when: the character '#'")]
+    #[case::approval_condition("/policy/approvals/0/when", json!("amount > #2"), "spec.policy.approvals[0].when: the character '#'")]
     #[case::condition_of_a_step(
-        "/policy/workflows/0", json!({"name": "w", "steps": ["a"], "expect": [{"step": "a", "condition": "result # 2"}]}),
+        "/policy/workflows/0", json!({"name": "w", "steps": ["a"], "expect": [{"step": "a", "condition": "result > #2"}]}),
         "spec.policy.workflows[0].expect[0].condition: the character '#'"
     )]
     #[case::intent(
