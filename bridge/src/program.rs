@@ -5,7 +5,7 @@ use crate::message::Message;
 use std::fmt;
 use std::sync::Arc;
 
-/// The request of the older era with which the bridge finds out the era. In a measurement with servers of npm and PyPI, all of them
+/// The request of the older era with which the bridge finds out the era. In a measurement with servers of npm and `PyPI`, all of them
 /// answered it, also those of the newer era (`docs/explanation/mcp.md`).
 const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"#,

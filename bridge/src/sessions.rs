@@ -97,7 +97,9 @@ impl Sessions {
             let Some(limit) = Instant::now().checked_sub(self.idle) else { continue };
             let is_idle = |connection: &Connection| connection.idle_since().is_some_and(|since| since < limit);
             let ended: Vec<_> = self.table().extract_if(.., |_, connection| is_idle(connection)).collect();
-            ended.into_iter().for_each(|(_, connection)| end_in_background(Some(connection)));
+            for (_, connection) in ended {
+                end_in_background(Some(connection));
+            }
         }
     }
 

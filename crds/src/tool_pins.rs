@@ -62,7 +62,7 @@ impl PinnedTool {
         let changed: Vec<&str> = (0..PARTS.len()).filter(differs).filter_map(|at| PARTS.get(at).copied()).collect();
         Some(match changed.as_slice() {
             [] => "its title or output schema changed".to_owned(),
-            [all @ .., last] if all.is_empty() => format!("its {last} changed"),
+            [last] => format!("its {last} changed"),
             [all @ .., last] => format!("its {} and {last} changed", all.join(", ")),
         })
     }

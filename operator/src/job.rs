@@ -111,7 +111,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let now = Timestamp::now();
     // Fetch (IO): the Job, and the inputs of the decision.
     let uid = job.uid().unwrap_or_default();
-    let Some(fetched) = fetch::fetch(&context, job, now).await? else {
+    let Some(fetched) = Box::pin(fetch::fetch(&context, job, now)).await? else {
         state.queue.withdraw(&uid);
         return Ok(Action::await_change());
     };
@@ -134,7 +134,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     // Decide: whether the maxima allow another pod. A Job that waits in the queue costs no request.
     let (plan, admission) = state.queue.admit(&context, &fetched, plan, now);
     // Fetch (IO): the inputs of the pod, if an attempt starts.
-    let plan = fetch::attempt::fetch(&context, &fetched, plan).await?;
+    let plan = Box::pin(fetch::attempt::fetch(&context, &fetched, plan)).await?;
     // Validate (pure).
     let plan = plan.and_then(|sources| validate::validate(&fetched, sources, &context.settings));
     // Build (pure).
@@ -144,13 +144,13 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     if let AppliedPlan::Started(..) = &applied {
         state.starts.record(&fetched.uid, events, now);
     }
-    let requeue_after = state.queue.settle(&context, &fetched, admission, (&applied, requeue_after), now);
+    let requeue_after = state.queue.settle(&context, (&fetched, admission), (&applied, requeue_after), now);
     // Status (pure).
     let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &StatusStamp::new(&fetched.job, now));
     // Write the status and publish Events (IO).
-    let requeue_after = write(&context, &state.pace, &fetched, &status, requeue_after).await?;
+    let requeue_after = Box::pin(write(&context, &state.pace, &fetched, &status, requeue_after)).await?;
     phase_metrics::observe_wait(&context.metrics, &fetched.status, &status, now);
-    events::publish(&context, &fetched, &applied, &status).await;
+    Box::pin(events::publish(&context, &fetched, &applied, &status)).await;
     Ok(requeue_after
         .and_then(|requeue_after| Duration::try_from(requeue_after).ok())
         .map_or_else(Action::await_change, Action::requeue))

@@ -104,10 +104,8 @@ impl Metrics {
                 "jobs_waiting",
                 "Jobs that have not ended and have no running worker, by the reason of their condition Ready",
             ),
-            queued_jobs: series.add(
-                "jobs_queued",
-                "Jobs in the queue by namespace, Skill and what they wait for: a maximum (skill, namespace or cluster) or a quota",
-            ),
+            queued_jobs: series
+                .add("jobs_queued", "Queued Jobs by namespace, Skill and limit: skill, namespace, cluster or quota"),
             queue_positions: series.add(
                 "queue_position",
                 "Position of the first queued Job of a Skill among the first ones of all Skills, from 1, by namespace and Skill",

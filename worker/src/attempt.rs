@@ -187,7 +187,7 @@ impl Attempt<'_> {
             let end = AttemptEnd { exit: Exit::Finished, projection, epoch: 1 };
             let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: end.epoch };
             let link = SurveyLink::unconnected();
-            let reporter = Reporter::start(client, identity, end.projection.clone(), stop.clone(), inbox, link);
+            let reporter = Reporter::start(client, identity, end.projection.clone(), stop.clone(), (inbox, link));
             ending::report(end, inputs, &args.termination_log, reporter, stop).await;
             return Ok(Exit::Finished);
         }
@@ -198,7 +198,7 @@ impl Attempt<'_> {
         }
         let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: number };
         let (mut housekeeper, link) = Housekeeper::start(memory, &part.run_key, args.log_bounds());
-        let reporter = Reporter::start(client, identity, epoch.projection(), stop.clone(), inbox, link);
+        let reporter = Reporter::start(client, identity, epoch.projection(), stop.clone(), (inbox, link));
         let EpochEnd { exit, projection, hold, result: _ } = epoch.drive(&reporter, printer).await?;
         if let Some(hold) = hold {
             reporter.set_held_call(hold);

@@ -38,8 +38,7 @@ impl Reporter {
         identity: Identity,
         first: Projection,
         stop: Stop,
-        inbox: Arc<DecisionInbox>,
-        link: SurveyLink,
+        (inbox, link): (Arc<DecisionInbox>, SurveyLink),
     ) -> Self {
         let (state, latest) = watch::channel(ReportState { projection: first, waiting: None, hold: None, end: None });
         let (acknowledges, end_acknowledged) = watch::channel(false);

@@ -13,10 +13,8 @@ fn main() -> ExitCode {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
         let Some(id) = message.get("id").filter(|_| message.get("method").is_some()) else { continue };
-        let Some(answer) = answer(&message) else { return ExitCode::FAILURE };
-        let mut answer = answer;
-        answer["jsonrpc"] = "2.0".into();
-        answer["id"] = id.clone();
+        let Some((member, value)) = answer(&message) else { return ExitCode::FAILURE };
+        let answer = json!({"jsonrpc": "2.0", "id": id, member: value});
         if writeln!(output, "{answer}").and_then(|()| output.flush()).is_err() {
             return ExitCode::FAILURE;
         }
@@ -24,9 +22,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns the answer to a request; `None` if the process has to end.
-fn answer(request: &Value) -> Option<Value> {
-    let result = match request["method"].as_str().unwrap_or_default() {
+/// Returns the answer to a request, as the name and the value of its member; `None` if the process has to end.
+fn answer(request: &Value) -> Option<(&'static str, Value)> {
+    let text = |pointer| request.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let result = match text("/method") {
         "initialize" => json!({
             "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
             "serverInfo": {"name": "e2e-stdio", "version": env!("CARGO_PKG_VERSION")},
@@ -39,14 +38,14 @@ fn answer(request: &Value) -> Option<Value> {
                 "additionalProperties": false,
             },
         }]}),
-        "tools/call" => match request["params"]["arguments"]["order_id"].as_str().unwrap_or_default() {
+        "tools/call" => match text("/params/arguments/order_id") {
             "EXIT" => return None,
             order => {
                 let text = format!("Order {order} is with the carrier; process {}.", std::process::id());
                 json!({"content": [{"type": "text", "text": text}]})
             }
         },
-        _ => return Some(json!({"error": {"code": -32601, "message": "unknown method"}})),
+        _ => return Some(("error", json!({"code": -32601, "message": "unknown method"}))),
     };
-    Some(json!({"result": result}))
+    Some(("result", result))
 }

@@ -1,4 +1,4 @@
-//! Stdio servers of npm and PyPI, which `hack/third-party` installs.
+//! Stdio servers of npm and `PyPI`, which `hack/third-party` installs.
 
 use crate::bridge::{Bridge, Job};
 use std::path::{Path, PathBuf};

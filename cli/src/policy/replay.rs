@@ -109,7 +109,9 @@ impl Replay<'_> {
         let events = match next(&self.conversation) {
             Step::Done(_) => return Ok(false),
             Step::Record(events) => {
-                events.iter().for_each(|event| self.refuse(event));
+                for event in &events {
+                    self.refuse(event);
+                }
                 events
             }
             Step::ListTools => vec![fix_catalogue(self.conversation.run(), self.tools.clone())],

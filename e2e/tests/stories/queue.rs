@@ -56,8 +56,8 @@ async fn jobs_over_the_maximum_of_their_skill_wait_in_their_order() {
         );
         eventually("the number of queued Jobs as a metric", async || {
             let metrics = operator::get(&tenant.cluster, "/metrics").await;
-            let queues = metrics.lines().filter(|line| line.contains("queue")).map(str::to_owned).collect::<Vec<_>>();
-            if queues.contains(&queued) { Ok(()) } else { Err(queues) }
+            let series = metrics.lines().filter(|line| line.contains("queue")).map(str::to_owned).collect::<Vec<_>>();
+            if series.contains(&queued) { Ok(()) } else { Err(series) }
         })
         .await;
         // A higher maximum starts exactly one more Job. It creates no revision.

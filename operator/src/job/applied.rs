@@ -9,6 +9,7 @@ use bloomery_crds::v1alpha1::{ApprovedCall, HeldCall, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// The action that was applied for a Job.
+#[expect(clippy::large_enum_variant, reason = "each reconcile has one value")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum AppliedPlan {
     /// Nothing that changes the status.

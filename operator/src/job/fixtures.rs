@@ -67,6 +67,18 @@ pub(crate) fn asked(since: i64) -> WaitingFor {
     }
 }
 
+fn given_decision() -> GivenDecision {
+    GivenDecision {
+        call: "c-7".into(),
+        tool: Some("process_refund".into()),
+        digest: Digest::of_bytes(b"arguments"),
+        approver: "supervisor".into(),
+        verdict: ApprovalVerdict::Approve,
+        by: "jane@acme.io".into(),
+        reason: Some("it is in order".into()),
+    }
+}
+
 /// The validated second attempt of the Job.
 pub(crate) fn valid_attempt() -> ValidAttempt {
     let ca = ConfigMapKeyRef { name: "corporate".into(), key: "ca.crt".into() };
@@ -111,15 +123,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             ],
         },
         log: Some(LogPosition { path: format!("jobs/{UID}"), events: 17, head: Digest::of_bytes(b"line 17") }),
-        approvals: vec![GivenDecision {
-            call: "c-7".into(),
-            tool: Some("process_refund".into()),
-            digest: Digest::of_bytes(b"arguments"),
-            approver: "supervisor".into(),
-            verdict: ApprovalVerdict::Approve,
-            by: "jane@acme.io".into(),
-            reason: Some("it is in order".into()),
-        }],
+        approvals: vec![given_decision()],
         void_approvals: None,
         asked: Vec::new(),
         approved_call: None,

@@ -77,7 +77,7 @@ impl Queue {
                 return Ok(attempt);
             }
             let (job, maxima) = (queued_job(&fetched.job), maxima::of_job(context, &fetched.job));
-            let (answer, woken) = self.scheduler().request(job, &maxima, now);
+            let (answer, woken) = self.scheduler().request(&job, &maxima, now);
             self.wake(woken);
             admission = Admission::Queued;
             match answer {
@@ -99,8 +99,7 @@ impl Queue {
     pub fn settle(
         &self,
         context: &Context,
-        fetched: &FetchedJob,
-        admission: Admission,
+        (fetched, admission): (&FetchedJob, Admission),
         (applied, mut requeue_after): (&AppliedPlan, Option<SignedDuration>),
         now: Timestamp,
     ) -> Option<SignedDuration> {
@@ -130,7 +129,7 @@ impl Queue {
 
     fn start(&self, context: &Context, job: &Job) -> Vec<QueuedJob> {
         let maxima = maxima::of_job(context, job);
-        self.scheduler().start(queued_job(job), &maxima)
+        self.scheduler().start(&queued_job(job), &maxima)
     }
 
     /// Removes a Job that is being deleted from the queue. If it has a pod, it keeps its place until the pod is gone.

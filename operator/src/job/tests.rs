@@ -87,7 +87,7 @@ fn tenant() -> FakeApi {
 async fn reconcile_once(api: &FakeApi) -> Result<Action, Error> {
     let context = api.operator().await;
     let job = serde_json::from_value(api.get(JOB)).unwrap();
-    reconcile(job, context, Arc::default()).await
+    Box::pin(reconcile(job, context, Arc::default())).await
 }
 
 /// Stores this status of the Job, with the conditions that follow from it and the current revision.

@@ -10,7 +10,7 @@ use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report};
 use bloomery_crds::run::JobIdentity;
-use bloomery_crds::v1alpha1::{AskedCall, HeldCall, JobStatus, LogPosition, SecretKeyRef, WaitingFor};
+use bloomery_crds::v1alpha1::{AskedCall, Attempt, HeldCall, JobStatus, LogPosition, SecretKeyRef, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
@@ -165,16 +165,8 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
     status.usage = Some(usage.clone());
     status.log = Some(log.clone());
     if let Some(attempt) = &mut status.attempt {
-        attempt.epoch = Some(report.epoch);
-        attempt.silent = None;
-        attempt.memory_fault = None;
+        merge_attempt(attempt, report, has_progressed(current, report));
         attempt.waiting_for_key = worker_wait.and_then(missing_key);
-        if has_progressed(current, report) {
-            attempt.disrupted = None;
-        }
-        if report.end.is_some() {
-            attempt.untold = None;
-        }
     }
     let remark_observations = remarks_condition(remarks, *tools_changed)
         .into_iter()
@@ -203,6 +195,19 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
     let mut observations = health.observations();
     observations.extend(remark_observations);
     with_conditions(status, observations, stamp)
+}
+
+/// Records a report in the state of its attempt.
+fn merge_attempt(attempt: &mut Attempt, report: &Report, has_progressed: bool) {
+    attempt.epoch = Some(report.epoch);
+    attempt.silent = None;
+    attempt.memory_fault = None;
+    if has_progressed {
+        attempt.disrupted = None;
+    }
+    if report.end.is_some() {
+        attempt.untold = None;
+    }
 }
 
 /// Returns whether the log has more events than the status records, not counting those that begin an epoch.

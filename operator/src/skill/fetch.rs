@@ -97,7 +97,7 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
         key_waits: key_waits.cloned().collect(),
         memory_fault,
-        unbound_pod: caches.pods.select(namespace, |pod| has_unbound_claim(pod)).first().map(|pod| pod.name_any()),
+        unbound_pod: caches.pods.select(namespace, has_unbound_claim).first().map(|pod| pod.name_any()),
         revisions_in_use: in_use.chain(may_be_in_use).collect(),
         revisions,
     }

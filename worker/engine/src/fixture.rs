@@ -233,19 +233,7 @@ impl World {
                 self.asked += u32::from(stage == Stage::Plan);
                 vec![Event::ModelRequested { reserve, stage }, Event::ModelAnswered { answer }]
             }
-            Step::Offload(results) => {
-                let offloaded = |result: Offload<'_>| {
-                    let handle = Digest::of_bytes(result.text.as_bytes());
-                    let excerpt = offload::short_excerpt(result.text, &handle);
-                    Event::ResultOffloaded {
-                        call: result.call.clone(),
-                        handle,
-                        bytes: result.text.len() as u64,
-                        excerpt,
-                    }
-                };
-                results.into_iter().map(offloaded).collect()
-            }
+            Step::Offload(results) => results.iter().map(offloaded).collect(),
             Step::AskPeople(requests) => {
                 let Some(statement) = (self.people)(&requests) else {
                     self.record(Event::Parked { reason: ParkReason::Approval });
@@ -356,4 +344,11 @@ impl World {
         let mut chain = Chain::new("/test");
         self.log.iter().map(|line| chain.read(line).unwrap().event.name()).collect()
     }
+}
+
+/// Returns the event of an offloaded result.
+fn offloaded(result: &Offload<'_>) -> Event {
+    let handle = Digest::of_bytes(result.text.as_bytes());
+    let excerpt = offload::short_excerpt(result.text, &handle);
+    Event::ResultOffloaded { call: result.call.clone(), handle, bytes: result.text.len() as u64, excerpt }
 }

@@ -72,7 +72,7 @@ impl Stand {
 
     fn reporter_with(&self, link: SurveyLink) -> Reporter {
         let (client, inbox) = (self.client(), Arc::clone(&self.inbox));
-        Reporter::start(client, identity(), projection(1), self.stop.clone(), inbox, link)
+        Reporter::start(client, identity(), projection(1), self.stop.clone(), (inbox, link))
     }
 
     async fn send(&self) -> Result<bloomery_crds::report::Directives, SendError> {

@@ -24,7 +24,7 @@ pub(super) fn restore(scheduler: &mut Scheduler, context: &Context, now: Timesta
     let has_pod = |job: &Job| job.metadata.uid.as_deref().is_some_and(|uid| with_pods.contains(uid)) || is_running(job);
     // The places first, so that no waiting Job gets one that is taken.
     for job in jobs().filter(|job| has_pod(job)) {
-        scheduler.start(queued_job(job), &maxima::of_job(context, job));
+        scheduler.start(&queued_job(job), &maxima::of_job(context, job));
     }
     for job in jobs().filter(|job| !has_pod(job)) {
         let Some(status) = &job.status else { continue };
@@ -34,7 +34,7 @@ pub(super) fn restore(scheduler: &mut Scheduler, context: &Context, now: Timesta
             _ => continue,
         };
         let refusal = refusal.map(|condition| condition.message.as_str());
-        scheduler.restore_waiting(queued_job(job), &maxima::of_job(context, job), refusal, now);
+        scheduler.restore_waiting(&queued_job(job), &maxima::of_job(context, job), refusal, now);
     }
 }
 

@@ -52,28 +52,28 @@ type Order<'a> = (u32, u64, u32, u64, &'a str, &'a str);
 
 impl Scheduler {
     /// Asks for a place for a Job that can start. Returns the answer, and the other Jobs that may start now.
-    pub fn request(&mut self, job: QueuedJob, maxima: &Maxima, now: Timestamp) -> (Answer, Vec<QueuedJob>) {
+    pub fn request(&mut self, job: &QueuedJob, maxima: &Maxima, now: Timestamp) -> (Answer, Vec<QueuedJob>) {
         let uid = job.uid.clone();
         if !self.has_place(&uid) {
             self.remove(&uid);
             self.insert(job.clone(), false);
         }
-        self.set_maxima(&job, maxima);
+        self.set_maxima(job, maxima);
         if let Some(quota) = self.quota(&job.namespace) {
             quota.check_time(now);
         }
         let mut granted = self.grant();
         granted.retain(|other| other.uid != uid);
-        (self.answer(&job, now), granted)
+        (self.answer(job, now), granted)
     }
 
     /// Records that a Job has a pod, whatever the maxima allow. Returns the Jobs that may start now.
-    pub fn start(&mut self, job: QueuedJob, maxima: &Maxima) -> Vec<QueuedJob> {
+    pub fn start(&mut self, job: &QueuedJob, maxima: &Maxima) -> Vec<QueuedJob> {
         if !self.has_place(&job.uid) {
             self.remove(&job.uid);
             self.insert(job.clone(), true);
         }
-        self.set_maxima(&job, maxima);
+        self.set_maxima(job, maxima);
         if let Some(quota) = self.quota(&job.namespace) {
             quota.accept(&job.uid);
         }
@@ -82,12 +82,12 @@ impl Scheduler {
     }
 
     /// Records that a Job waits, as its status says. It gets no place before it asks. `refusal` is set if a quota refused its pod.
-    pub fn restore_waiting(&mut self, job: QueuedJob, maxima: &Maxima, refusal: Option<&str>, now: Timestamp) {
+    pub fn restore_waiting(&mut self, job: &QueuedJob, maxima: &Maxima, refusal: Option<&str>, now: Timestamp) {
         if self.jobs.contains_key(&job.uid) {
             return;
         }
         self.insert(job.clone(), false);
-        self.set_maxima(&job, maxima);
+        self.set_maxima(job, maxima);
         if let (Some(message), Some(namespace)) = (refusal, self.namespaces.get_mut(&job.namespace)) {
             namespace.quota.get_or_insert_with(|| Quota::unprobed(message, &job.uid, now));
         }

@@ -25,7 +25,7 @@ fn names(jobs: &[QueuedJob]) -> Vec<&str> {
 /// Asks for places for `count` Jobs of a Skill.
 fn request_all(scheduler: &mut Scheduler, namespace: &str, skill: &str, count: usize, maxima: &Maxima) {
     for number in 0..count {
-        scheduler.request(job(namespace, skill, number), maxima, at(0));
+        scheduler.request(&job(namespace, skill, number), maxima, at(0));
     }
 }
 
@@ -47,7 +47,7 @@ fn starts(scheduler: &mut Scheduler, running: &[&str], count: usize) -> Vec<Stri
 fn without_maxima_every_job_starts() {
     let mut scheduler = Scheduler::default();
     for number in 0..100 {
-        let answer = scheduler.request(job("acme", "refunds", number), &Maxima::default(), at(0));
+        let answer = scheduler.request(&job("acme", "refunds", number), &Maxima::default(), at(0));
         assert_eq!(answer, (Answer::Granted, vec![]));
     }
     assert_eq!(scheduler.lengths(), []);
@@ -58,11 +58,11 @@ fn each_maximum_is_named_with_the_number_of_its_jobs() {
     let full = |maxima: Maxima| {
         let mut scheduler = Scheduler::default();
         for number in 0..3 {
-            scheduler.start(job("acme", "refunds", number), &Maxima::default());
+            scheduler.start(&job("acme", "refunds", number), &Maxima::default());
         }
-        scheduler.start(job("acme", "returns", 0), &Maxima::default());
-        scheduler.start(job("globex", "refunds", 0), &Maxima::default());
-        scheduler.request(job("acme", "refunds", 9), &maxima, at(0)).0
+        scheduler.start(&job("acme", "returns", 0), &Maxima::default());
+        scheduler.start(&job("globex", "refunds", 0), &Maxima::default());
+        scheduler.request(&job("acme", "refunds", 9), &maxima, at(0)).0
     };
     let waits = |scope, running, maximum| Answer::Full { scope, running, maximum };
     assert_eq!(full(Maxima { skill: Some(3), ..Maxima::default() }), waits(Scope::Skill, 3, 3));
@@ -78,10 +78,10 @@ fn the_oldest_job_of_a_skill_starts_first_and_one_that_had_a_pod_before_it() {
     let mut scheduler = Scheduler::default();
     let maxima = maxima(1);
     for number in [7, 3, 5, 9] {
-        scheduler.request(job("acme", "refunds", number), &maxima, at(0));
+        scheduler.request(&job("acme", "refunds", number), &maxima, at(0));
     }
     let resumed = QueuedJob { has_started: true, ..job("acme", "refunds", 8) };
-    scheduler.request(resumed, &maxima, at(0));
+    scheduler.request(&resumed, &maxima, at(0));
     let uid = |number: usize| job("acme", "refunds", number).uid;
     assert_eq!(starts(&mut scheduler, &[&uid(7)], 4), [uid(8), uid(3), uid(5), uid(9)]);
 }
@@ -112,7 +112,7 @@ fn a_full_skill_delays_no_other_skill() {
     let mut scheduler = Scheduler::default();
     let refunds = Maxima { cluster: Some(9), namespace: None, skill: Some(1) };
     request_all(&mut scheduler, "acme", "refunds", 5, &refunds);
-    let (answer, _) = scheduler.request(job("acme", "returns", 0), &maxima(9), at(0));
+    let (answer, _) = scheduler.request(&job("acme", "returns", 0), &maxima(9), at(0));
     assert_eq!(answer, Answer::Granted);
 }
 
@@ -148,18 +148,18 @@ fn the_queue_has_a_length_and_a_position_for_each_skill() {
 /// A scheduler whose namespace `acme` has five waiting Jobs, after a quota has refused the pod of the first at second 0.
 fn refused() -> (Scheduler, Option<SignedDuration>) {
     let mut scheduler = Scheduler::default();
-    assert_eq!(scheduler.request(job("acme", "refunds", 0), &Maxima::default(), at(0)).0, Answer::Granted);
+    assert_eq!(scheduler.request(&job("acme", "refunds", 0), &Maxima::default(), at(0)).0, Answer::Granted);
     let (retry, woken) = scheduler.refuse("acme/refunds/0000", "exceeded quota", at(0));
     assert_eq!(woken, []);
     for number in 1..5 {
-        let (answer, woken) = scheduler.request(job("acme", "refunds", number), &Maxima::default(), at(0));
+        let (answer, woken) = scheduler.request(&job("acme", "refunds", number), &Maxima::default(), at(0));
         assert_eq!((answer, woken), (Answer::Quota { message: "exceeded quota".into(), retry: None }, vec![]));
     }
     (scheduler, retry)
 }
 
-fn seconds(seconds: i64) -> Option<SignedDuration> {
-    Some(SignedDuration::from_secs(seconds))
+fn seconds(seconds: i64) -> SignedDuration {
+    SignedDuration::from_secs(seconds)
 }
 
 #[test]
@@ -170,9 +170,9 @@ fn a_quota_is_probed_by_one_job_with_backoff() {
         now += retry.unwrap().as_secs();
         probes.push(now);
         // A Job that asks too early waits for the rest of the time.
-        let (answer, _) = scheduler.request(job("acme", "refunds", 0), &Maxima::default(), at(now - 1));
-        assert_eq!(answer, Answer::Quota { message: "exceeded quota".into(), retry: seconds(1) });
-        let (answer, woken) = scheduler.request(job("acme", "refunds", 0), &Maxima::default(), at(now));
+        let (answer, _) = scheduler.request(&job("acme", "refunds", 0), &Maxima::default(), at(now - 1));
+        assert_eq!(answer, Answer::Quota { message: "exceeded quota".into(), retry: Some(seconds(1)) });
+        let (answer, woken) = scheduler.request(&job("acme", "refunds", 0), &Maxima::default(), at(now));
         assert_eq!((answer, woken), (Answer::Granted, vec![]));
         retry = scheduler.refuse("acme/refunds/0000", "exceeded quota", at(now)).0;
     }
@@ -187,16 +187,16 @@ fn the_end_of_a_pod_lets_one_job_probe_and_each_success_the_next() {
     assert_eq!(names(&scheduler.pod_ended("acme")), ["acme/refunds/0000"]);
     assert_eq!(scheduler.pod_ended("acme"), [], "it probes already");
     // Its pod is created: the next Job probes.
-    let woken = scheduler.start(job("acme", "refunds", 0), &Maxima::default());
+    let woken = scheduler.start(&job("acme", "refunds", 0), &Maxima::default());
     assert_eq!(names(&woken), ["acme/refunds/0001"]);
     // A pod ended meanwhile, so the Job tries again at once.
     scheduler.pod_ended("acme");
     let (_, woken) = scheduler.refuse("acme/refunds/0001", "exceeded quota", at(9));
     assert_eq!(names(&woken), ["acme/refunds/0001"]);
     let (retry, woken) = scheduler.refuse("acme/refunds/0001", "exceeded quota", at(9));
-    assert_eq!((retry, woken), (seconds(4), vec![]));
+    assert_eq!((retry, woken), (Some(seconds(4)), vec![]));
     // Another namespace is not affected.
-    assert_eq!(scheduler.request(job("globex", "refunds", 0), &Maxima::default(), at(9)).0, Answer::Granted);
+    assert_eq!(scheduler.request(&job("globex", "refunds", 0), &Maxima::default(), at(9)).0, Answer::Granted);
 }
 
 #[test]
@@ -208,16 +208,16 @@ fn if_the_job_that_probes_is_deleted_another_one_probes() {
         assert_eq!(scheduler.finish(&format!("acme/refunds/{number:04}")), []);
     }
     // Nobody waits, so the quota is forgotten.
-    assert_eq!(scheduler.request(job("acme", "refunds", 9), &Maxima::default(), at(1)).0, Answer::Granted);
+    assert_eq!(scheduler.request(&job("acme", "refunds", 9), &Maxima::default(), at(1)).0, Answer::Granted);
 }
 
 #[test]
 fn after_a_restart_one_job_probes_a_quota() {
     let mut scheduler = Scheduler::default();
     for number in 0..3 {
-        scheduler.restore_waiting(job("acme", "refunds", number), &Maxima::default(), Some("exceeded quota"), at(0));
+        scheduler.restore_waiting(&job("acme", "refunds", number), &Maxima::default(), Some("exceeded quota"), at(0));
     }
-    let (answer, woken) = scheduler.request(job("acme", "refunds", 2), &Maxima::default(), at(0));
+    let (answer, woken) = scheduler.request(&job("acme", "refunds", 2), &Maxima::default(), at(0));
     assert_eq!(answer, Answer::Quota { message: "exceeded quota".into(), retry: None });
     assert_eq!(names(&woken), ["acme/refunds/0000"]);
 }
@@ -226,11 +226,11 @@ fn after_a_restart_one_job_probes_a_quota() {
 fn after_a_restart_no_job_gets_a_place_that_is_taken_and_the_order_stays() {
     let mut scheduler = Scheduler::default();
     let maxima = maxima(1);
-    scheduler.start(job("acme", "refunds", 4), &maxima);
+    scheduler.start(&job("acme", "refunds", 4), &maxima);
     for number in [9, 6] {
-        scheduler.restore_waiting(job("acme", "refunds", number), &maxima, None, at(0));
+        scheduler.restore_waiting(&job("acme", "refunds", number), &maxima, None, at(0));
     }
-    let (answer, woken) = scheduler.request(job("acme", "refunds", 9), &maxima, at(0));
+    let (answer, woken) = scheduler.request(&job("acme", "refunds", 9), &maxima, at(0));
     assert_eq!((answer, woken), (Answer::Full { scope: Scope::Cluster, running: 1, maximum: 1 }, vec![]));
     assert_eq!(names(&scheduler.finish("acme/refunds/0004")), ["acme/refunds/0006"]);
 }
@@ -284,7 +284,7 @@ impl World {
             Change::Request(n, s, j) => {
                 let (job, maxima) = (of(n, s, j), self.maxima(*n, *s));
                 let had_place = self.scheduler.has_place(&job.uid);
-                let (answer, mut woken) = self.scheduler.request(job.clone(), &maxima, at(self.now));
+                let (answer, mut woken) = self.scheduler.request(&job, &maxima, at(self.now));
                 assert_eq!(answer == Answer::Granted, self.scheduler.has_place(&job.uid));
                 if answer == Answer::Granted && !had_place {
                     woken.push(job);
@@ -293,7 +293,7 @@ impl World {
             }
             // Only a Job with a place creates a pod.
             Change::Start(n, s, j) if self.scheduler.has_place(&of(n, s, j).uid) => {
-                self.scheduler.start(of(n, s, j), &self.maxima(*n, *s))
+                self.scheduler.start(&of(n, s, j), &self.maxima(*n, *s))
             }
             Change::Refuse(n, s, j) if self.scheduler.has_place(&of(n, s, j).uid) => {
                 self.scheduler.refuse(&of(n, s, j).uid, "exceeded quota", at(self.now)).1
@@ -377,7 +377,7 @@ proptest! {
         let mut running: std::collections::VecDeque<QueuedJob> = std::collections::VecDeque::new();
         let mut old = BTreeSet::new();
         let ask = |scheduler: &mut Scheduler, job: QueuedJob| {
-            let (answer, woken) = scheduler.request(job.clone(), &maxima, at(0));
+            let (answer, woken) = scheduler.request(&job, &maxima, at(0));
             assert_eq!(woken, []);
             (answer == Answer::Granted).then_some(job)
         };

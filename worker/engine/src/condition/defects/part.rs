@@ -95,7 +95,7 @@ impl Part {
             _ => Texts::NotConstant,
         };
         let form = self.form.filter(|form| other.form == Some(*form));
-        Self { texts, form, ..Self::of_kinds(self.kinds | other.kinds) }
+        Self { form, texts, ..Self::of_kinds(self.kinds | other.kinds) }
     }
 }
 
