@@ -188,7 +188,7 @@ async fn a_job_that_waits_for_people_has_no_place_and_continues_before_new_jobs(
     tenant.reconcile(1).await;
     let pod_of_1 = tenant.api.get(&path(1))["status"]["attempt"]["pod"].as_str().unwrap().to_owned();
     tenant.api.change(&format!("/api/v1/namespaces/acme/pods/{pod_of_1}"), |pod| {
-        pod["status"] = json!({ "phase": "Succeeded" })
+        pod["status"] = json!({ "phase": "Succeeded" });
     });
     let waiting = serde_json::to_value(fixtures::asked(0)).unwrap();
     let log = serde_json::to_value(fixtures::log(9)).unwrap();
