@@ -25,6 +25,11 @@ pub struct AuditedRequest {
 }
 
 impl AuditedRequest {
+    /// Returns whether the request is about the pod of a probe, which belongs to a Skill and not to a Job.
+    pub fn is_of_probe(&self) -> bool {
+        self.resource == "pods" && self.name.contains("-probe-")
+    }
+
     fn writes(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }

@@ -105,6 +105,13 @@ impl SkillDraft<'_> {
         self
     }
 
+    /// Allows only one tool of its MCP server.
+    #[must_use]
+    pub fn allowing_only(self, tool: &str) -> Self {
+        let tools = ToolPolicy { allowed: Some(vec![tool.to_owned()]), blocked: Vec::new() };
+        self.with(|spec| spec.policy = Some(Policy { tools: Some(tools), ..Policy::default() }))
+    }
+
     /// Blocks a tool.
     #[must_use]
     pub fn blocking(self, tool: &str) -> Self {

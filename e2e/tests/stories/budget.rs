@@ -126,8 +126,7 @@ async fn a_job_that_parks_and_resumes_causes_few_writes() {
 }
 
 fn is_of_a_job(asked: &AuditedRequest) -> bool {
-    let is_probe = asked.name.contains("-probe-");
-    !is_probe && matches!(asked.resource.as_str(), "pods" | "skilljobs" | "skilljobs/status")
+    !asked.is_of_probe() && matches!(asked.resource.as_str(), "pods" | "skilljobs" | "skilljobs/status")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]

@@ -19,12 +19,12 @@ pub struct QueuedJob {
     pub created: Option<Timestamp>,
 }
 
-/// The order of the Jobs of a Skill.
-pub(super) type Rank = (bool, Option<Timestamp>, String);
+/// The order of the Jobs of a Skill. Jobs of one second, which is the resolution of creation times, are in the order of their names.
+pub(super) type Rank = (bool, Option<Timestamp>, String, String);
 
 impl QueuedJob {
     pub(super) fn rank(&self) -> Rank {
-        (!self.has_started, self.created, self.uid.clone())
+        (!self.has_started, self.created, self.name.clone(), self.uid.clone())
     }
 }
 

@@ -96,12 +96,13 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
 }
 
-/// Describes why the tools of a Skill are not verified; none if they are, or if it has no MCP server.
+/// Describes why the tools of a Skill are not verified; none if they are, or if no probe verifies them.
 ///
 /// A Job waits for the first verification of this server and of these rules. Later, a server that restarts with another image, or whose
 /// tools have changed, stops no Job: workers compare the tools with the pins.
 fn unverified(spec: &SkillSpec, status: &SkillStatus) -> Option<String> {
-    let server = spec.mcp_server.as_ref()?;
+    // A server outside of the cluster is not probed.
+    let server = spec.mcp_server.as_ref().filter(|server| server.uri.is_none())?;
     let tools = status.tools.as_ref().filter(|tools| tools.server == server_digest(server));
     let unmet = |kind| {
         let known = unmet_message(&status.conditions, kind);
