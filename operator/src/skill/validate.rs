@@ -96,13 +96,11 @@ fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSk
         Some(McpServer { container: None, service: Some(service), uri: None, .. }) => {
             Ok(Some(ValidMcp::Service(service)))
         }
-        Some(McpServer { container: None, service: None, uri: Some(uri), tools_digest, .. }) => match tools_digest {
-            None => Ok(Some(ValidMcp::Uri(uri))),
-            Some(_) => {
-                let what = "is not possible with uri: the tools of a server outside of the cluster are not verified.";
-                Err(InvalidSkill::new(vec![format!("spec.mcpServer.toolsDigest: {what}")]))
-            }
-        },
+        Some(McpServer { container: None, service: None, uri: Some(_), tools_digest: Some(_), .. }) => {
+            let what = "is not possible with uri: the tools of a server outside of the cluster are not verified.";
+            Err(InvalidSkill::new(vec![format!("spec.mcpServer.toolsDigest: {what}")]))
+        }
+        Some(McpServer { container: None, service: None, uri: Some(uri), .. }) => Ok(Some(ValidMcp::Uri(uri))),
         Some(_) => {
             let what = "exactly one of container, service and uri is needed.";
             Err(InvalidSkill::new(vec![format!("spec.mcpServer: {what}")]))
