@@ -28,7 +28,13 @@ pub(super) fn remarks(
             remarks.push(format!("The MCP server does not list the tool {name}, which the Skill declares."));
         }
         let described = tools.iter().filter(|tool| matches(&declared.name, &tool.name));
-        remarks.extend(described.flat_map(|tool| differences(declared, tool)));
+        for tool in described {
+            remarks.extend(input_differences(declared, tool));
+            // All declarations of a tool add inputs, but only the most exact one describes the output.
+            let describes_output = skill.declaration_of(&tool.name) == Some(declared);
+            let output = declared.output.as_ref().filter(|_| describes_output);
+            remarks.extend(output.into_iter().flat_map(|output| output_differences(output, tool)));
+        }
     }
     if !without_room.is_empty() {
         let quoted: Vec<String> = without_room.iter().map(|rule| format!("{rule:?}")).collect();
@@ -43,8 +49,8 @@ pub(super) fn remarks(
     remarks.iter().map(|remark| bounded(remark, MAX_REMARK_BYTES)).collect()
 }
 
-/// Returns the differences between the declared and the listed tool.
-fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {
+/// Returns the differences between the declared and the listed inputs.
+fn input_differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {
     let tool = &listed.name;
     let required = tool::required_fields(&listed.input_schema);
     let input_difference = |input: &ToolInput| {
@@ -63,9 +69,7 @@ fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String
             _ => None,
         }
     };
-    let inputs = declared.inputs.iter().filter_map(input_difference);
-    let outputs = declared.output.iter().flat_map(|output| output_differences(output, listed));
-    inputs.chain(outputs).collect()
+    declared.inputs.iter().filter_map(input_difference).collect()
 }
 
 /// Returns the differences between the declared and the listed output.
@@ -126,6 +130,20 @@ mod tests {
         let tool = ListedTool { name: "find".into(), output_schema: listed, ..fixture::listed()[0].clone() };
         let tools = catalogue::fix(&run, vec![tool]);
         remarks(&run.skill, &tools, &[], &BTreeMap::new())
+    }
+
+    #[test]
+    fn only_the_most_exact_declaration_describes_the_output() {
+        let mut run = fixture::run();
+        let field = |name: &str| json!({"fields": [{"name": name, "type": "string"}]});
+        let declared = json!([{"name": "*", "output": field("other")}, {"name": "find", "output": field("id")}]);
+        run.skill.tools = serde_json::from_value(declared).unwrap();
+        let output = json!({"type": "object", "properties": {"id": {"type": "string"}}});
+        let tool = ListedTool { name: "find".into(), output_schema: Some(output), ..fixture::listed()[0].clone() };
+        let tools = catalogue::fix(&run, vec![tool]);
+        let about_output = remarks(&run.skill, &tools, &[], &BTreeMap::new()).into_iter();
+        let about_find: Vec<String> = about_output.filter(|remark| remark.contains("tool find ")).collect();
+        assert_eq!(about_find, [""; 0]);
     }
 
     #[rstest]
