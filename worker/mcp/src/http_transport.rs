@@ -92,7 +92,7 @@ impl HttpTransport {
     /// Returns whether the server opens a stream of the older transport HTTP+SSE at `url`, or at the path that SDKs used for it.
     pub(crate) async fn has_older_transport(&self, url: &str) -> bool {
         match self.access.open() {
-            Ok((http, _)) => older_transport::is_at(&http, url).await,
+            Ok((http, headers)) => older_transport::is_at(&http, &headers, url).await,
             Err(_) => false,
         }
     }

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use reqwest::Url;
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use sse_stream::SseStream;
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_CHUNKS: usize = 16;
 
 /// Returns whether a server opens a stream of the older transport at `url`, or at the usual path of that transport. The request only
-/// reads.
-pub(crate) async fn is_at(http: &reqwest::Client, url: &str) -> bool {
+/// reads, and carries `headers`.
+pub(crate) async fn is_at(http: &reqwest::Client, headers: &HeaderMap, url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let mut usual = url.clone();
     usual.set_path(USUAL_PATH);
     for url in [url, usual] {
-        if tokio::time::timeout(TIMEOUT, begins_with_endpoint(http, url)).await == Ok(Some(true)) {
+        if tokio::time::timeout(TIMEOUT, begins_with_endpoint(http, headers, url)).await == Ok(Some(true)) {
             return true;
         }
     }
@@ -30,8 +30,9 @@ pub(crate) async fn is_at(http: &reqwest::Client, url: &str) -> bool {
 }
 
 /// Returns whether the stream at `url` begins with the event `endpoint`, which names the URL for requests.
-async fn begins_with_endpoint(http: &reqwest::Client, url: Url) -> Option<bool> {
-    let response = http.get(url).header(ACCEPT, "text/event-stream").send().await.ok()?.error_for_status().ok()?;
+async fn begins_with_endpoint(http: &reqwest::Client, headers: &HeaderMap, url: Url) -> Option<bool> {
+    let request = http.get(url).headers(headers.clone()).header(ACCEPT, "text/event-stream");
+    let response = request.send().await.ok()?.error_for_status().ok()?;
     let kind = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
     if !kind.starts_with("text/event-stream") {
         return None;
