@@ -44,7 +44,8 @@
   value: {{ .Values.worker.secretWait }}
 - name: BLOOMERY_POD_RETENTION
   value: {{ .Values.worker.podRetention }}
-{{- /* An upgrade with `--reuse-values` from an older chart has none of these values. */}}
+{{- /* An upgrade with `--reuse-values` from an older chart has no values of `memory.focusCacheSize`, `memory.logs`, `mcp.resources`,
+`mcp.maxResources` and `jobs`. */}}
 {{- with .Values.memory.focusCacheSize }}
 - name: BLOOMERY_FOCUS_CACHE_SIZE
   value: {{ . | quote }}
@@ -60,9 +61,9 @@
 - name: BLOOMERY_MCP_POD
   value: {{ pick .Values.mcp "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
 - name: BLOOMERY_MCP_RESOURCES
-  value: {{ toJson .Values.mcp.resources | quote }}
+  value: {{ .Values.mcp.resources | default dict | toJson | quote }}
 - name: BLOOMERY_MCP_MAX_RESOURCES
-  value: {{ toJson .Values.mcp.maxResources | quote }}
+  value: {{ .Values.mcp.maxResources | default dict | toJson | quote }}
 - name: BLOOMERY_MEMORY_SIZE
   value: {{ .Values.memory.size | quote }}
 - name: BLOOMERY_MEMORY_ACCESS_MODE
@@ -71,11 +72,11 @@
 - name: BLOOMERY_MEMORY_CLASS
   value: {{ . | quote }}
 {{- end }}
-{{- with .Values.jobs.maxRunning }}
+{{- with (.Values.jobs).maxRunning }}
 - name: BLOOMERY_MAX_RUNNING_JOBS
   value: {{ int64 . | quote }}
 {{- end }}
-{{- with .Values.jobs.maxRunningPerNamespace }}
+{{- with (.Values.jobs).maxRunningPerNamespace }}
 - name: BLOOMERY_MAX_RUNNING_JOBS_PER_NAMESPACE
   value: {{ int64 . | quote }}
 {{- end }}
