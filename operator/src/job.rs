@@ -41,7 +41,6 @@ pub mod write_pace;
 
 pub(crate) use validate::is_single_node as is_memory_single_node;
 
-pub(crate) use build::token_source;
 pub(crate) use events::{publish_changed_tools, publish_end, publish_new_wait, publish_waiting};
 
 use crate::context::Context;
@@ -121,15 +120,11 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let start_after = state.starts.remaining(&fetched.uid, events, now);
     let ending = track_end_cause(&state.ending, &fetched, now);
     let plan = decide::decide(&Facts { start_after, ..fetched.facts(retention, ending, now) });
-    // Decide: whether the run key is free, if the first attempt starts.
-    let plan = plan.and_then(|attempt| match run_key::wait(&context.caches, &fetched) {
-        Some(wait) => Err(Blocked::Wait(wait)),
-        None => Ok(attempt),
-    });
-    // Decide: whether the memory of the Skill has room, if the first attempt starts.
-    let plan = plan.and_then(|attempt| match memory_wait::wait(&context.caches, &fetched, now) {
-        Some(wait) => Err(Blocked::Wait(wait)),
-        None => Ok(attempt),
+    // Decide: whether the run key is free, and the memory of the Skill has room, if the first attempt starts.
+    let plan = plan.and_then(|attempt| {
+        let run_key_wait = run_key::wait(&context.caches, &fetched);
+        let wait = run_key_wait.or_else(|| memory_wait::wait(&context.caches, &fetched, now));
+        wait.map_or(Ok(attempt), |wait| Err(Blocked::Wait(wait)))
     });
     // Decide: whether the maxima allow another pod. A Job that waits in the queue costs no request.
     let (plan, admission) = state.queue.admit(&context, &fetched, plan, now);

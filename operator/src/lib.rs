@@ -29,6 +29,7 @@ pub mod settings;
 pub mod skill;
 pub mod status;
 pub mod wiring;
+mod worker_pod;
 
 pub use context::Context;
 pub use error::Error;

@@ -11,7 +11,6 @@ mod tenant_volumes;
 mod volumes;
 
 pub use pod::revision_of;
-pub(crate) use volumes::token_source;
 
 use super::plan::Blocked;
 use super::validate::{Continued, ValidAttempt};

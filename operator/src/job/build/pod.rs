@@ -5,11 +5,12 @@ use crate::job::paths;
 use crate::job::validate::ValidAttempt;
 use crate::owned;
 use crate::settings::{LogFormat, PodDefaults, WorkerSettings};
+use crate::worker_pod;
 use bloomery_crds::names;
-use bloomery_crds::pod::{self, WORKER_CONTAINER};
+use bloomery_crds::pod::WORKER_CONTAINER;
 use bloomery_crds::run::Sealed;
 use bloomery_crds::v1alpha1::RevisionRef;
-use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSpec, SecurityContext};
+use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::collections::BTreeMap;
 
@@ -69,25 +70,18 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
 
 fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, pod: &PodDefaults, part: &Sealed) -> PodSpec {
     let deadline = i64::try_from(deadline_seconds(attempt)).unwrap_or(i64::MAX);
-    let mut spec = PodSpec {
+    PodSpec {
         service_account_name: Some(names::worker_service_account(&attempt.skill)),
-        automount_service_account_token: Some(false),
-        enable_service_links: Some(false),
-        restart_policy: Some("Never".to_owned()),
-        active_deadline_seconds: Some(deadline.min(MAX_DEADLINE_SECONDS)),
         termination_grace_period_seconds: Some(TERMINATION_GRACE_SECONDS),
-        security_context: Some(pod::restricted_for_memory(
-            Some(settings.run_as_user),
-            Some(settings.run_as_group),
-            Some(settings.fs_group),
-        )),
         affinity: affinity::affinity(attempt),
-        containers: vec![container(attempt, settings, part)],
-        volumes: Some(volumes::volumes(attempt)),
-        ..PodSpec::default()
-    };
-    pod.apply_to(&mut spec);
-    spec
+        ..worker_pod::spec(
+            settings,
+            pod,
+            container(attempt, settings, part),
+            volumes::volumes(attempt),
+            deadline.min(MAX_DEADLINE_SECONDS),
+        )
+    }
 }
 
 /// The seconds that the pod may run.
@@ -96,28 +90,11 @@ fn deadline_seconds(attempt: &ValidAttempt) -> u64 {
 }
 
 fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Container {
+    let uid = ObjectFieldSelector { field_path: "metadata.uid".to_owned(), ..ObjectFieldSelector::default() };
+    let uid = EnvVarSource { field_ref: Some(uid), ..EnvVarSource::default() };
     Container {
-        name: WORKER_CONTAINER.to_owned(),
-        image: Some(settings.image.clone()),
-        image_pull_policy: Some(settings.pull_policy.to_string()),
-        args: Some(args(attempt, settings, part)),
-        env: Some(vec![EnvVar {
-            name: "POD_UID".to_owned(),
-            value_from: Some(EnvVarSource {
-                field_ref: Some(ObjectFieldSelector {
-                    field_path: "metadata.uid".to_owned(),
-                    ..ObjectFieldSelector::default()
-                }),
-                ..EnvVarSource::default()
-            }),
-            ..EnvVar::default()
-        }]),
-        resources: Some(settings.resources.clone()),
-        security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
-        // Kubernetes must not use the end of the container's output as the termination message.
-        termination_message_policy: Some("File".to_owned()),
-        volume_mounts: Some(volumes::mounts(attempt)),
-        ..Container::default()
+        env: Some(vec![EnvVar { name: "POD_UID".to_owned(), value_from: Some(uid), ..EnvVar::default() }]),
+        ..worker_pod::container(settings, args(attempt, settings, part), volumes::mounts(attempt))
     }
 }
 

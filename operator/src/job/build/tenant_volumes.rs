@@ -3,6 +3,7 @@
 
 use crate::job::paths;
 use crate::job::validate::{Filesystem, ValidAttempt};
+use crate::worker_pod::read_only_mount;
 use bloomery_crds::run::{CaObject, ResourceSource};
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount,
@@ -50,15 +51,9 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
 /// The mounts of the volumes.
 pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     let secrets = secrets(attempt);
-    let read_only = |volume: &str, mount_path| VolumeMount {
-        name: volume.to_owned(),
-        mount_path,
-        read_only: Some(true),
-        ..VolumeMount::default()
-    };
-    let secrets = secrets.iter().map(|(secret, volume)| read_only(volume, paths::secret(secret)));
+    let secrets = secrets.iter().map(|(secret, volume)| read_only_mount(volume, &paths::secret(secret)));
     let config_maps = config_maps(attempt);
-    let config_maps = config_maps.iter().map(|(name, volume)| read_only(volume, paths::config_map(name)));
+    let config_maps = config_maps.iter().map(|(name, volume)| read_only_mount(volume, &paths::config_map(name)));
     let claims = claims(attempt);
     let filesystems = attempt.bound.filesystems.iter().filter_map(|filesystem| {
         let Filesystem { name, claim, sub_path, read_only, single_node: _ } = filesystem;

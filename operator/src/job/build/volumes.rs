@@ -3,12 +3,9 @@
 use super::tenant_volumes;
 use crate::job::paths;
 use crate::job::validate::ValidAttempt;
+use crate::worker_pod::{part_volume, read_only_mount, revision_volume, token_volume, volume};
 use bloomery_crds::names;
-use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, DownwardAPIVolumeFile, DownwardAPIVolumeSource, EmptyDirVolumeSource, ObjectFieldSelector,
-    PersistentVolumeClaimVolumeSource, ProjectedVolumeSource, ServiceAccountTokenProjection, Volume, VolumeMount,
-    VolumeProjection,
-};
+use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, Volume, VolumeMount};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 // The names of the volumes.
@@ -18,24 +15,8 @@ const MEMORY: &str = "memory";
 const TOKEN: &str = "token";
 const SCRATCH: &str = "tmp";
 
-/// The lifetime in seconds of the token that reports carry. The kubelet renews the token after four fifths of it.
-const TOKEN_EXPIRATION_SECONDS: i64 = 3600;
-
-/// The field path of the Job's part for the downward API.
-fn job_part_field_path() -> String {
-    format!("metadata.annotations['{}']", names::ANNOTATION_JOB_PART)
-}
-
 /// The volumes of a worker pod.
 pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
-    let named = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
-    let revision = ConfigMapVolumeSource { name: attempt.revision.name.clone(), ..ConfigMapVolumeSource::default() };
-    let part = DownwardAPIVolumeFile {
-        path: paths::JOB_FILE.to_owned(),
-        field_ref: Some(ObjectFieldSelector { field_path: job_part_field_path(), ..ObjectFieldSelector::default() }),
-        ..DownwardAPIVolumeFile::default()
-    };
-    let part = DownwardAPIVolumeSource { items: Some(vec![part]), ..DownwardAPIVolumeSource::default() };
     let memory = PersistentVolumeClaimVolumeSource {
         claim_name: names::MEMORY_CLAIM.to_owned(),
         ..PersistentVolumeClaimVolumeSource::default()
@@ -43,37 +24,18 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let scratch =
         EmptyDirVolumeSource { size_limit: Some(Quantity("64Mi".to_owned())), ..EmptyDirVolumeSource::default() };
     let mut volumes = vec![
-        Volume { config_map: Some(revision), ..named(REVISION) },
-        Volume { downward_api: Some(part), ..named(JOB) },
-        Volume { persistent_volume_claim: Some(memory), ..named(MEMORY) },
-        Volume { projected: Some(token_source()), ..named(TOKEN) },
-        Volume { empty_dir: Some(scratch), ..named(SCRATCH) },
+        revision_volume(REVISION, &attempt.revision.name),
+        part_volume(JOB, paths::JOB_FILE, names::ANNOTATION_JOB_PART),
+        Volume { persistent_volume_claim: Some(memory), ..volume(MEMORY) },
+        token_volume(TOKEN, paths::TOKEN_FILE),
+        Volume { empty_dir: Some(scratch), ..volume(SCRATCH) },
     ];
     volumes.extend(tenant_volumes::volumes(attempt));
     volumes
 }
 
-/// The projected token with which a worker or a probe reports.
-pub(crate) fn token_source() -> ProjectedVolumeSource {
-    let token = ServiceAccountTokenProjection {
-        audience: Some(names::REPORT_AUDIENCE.to_owned()),
-        expiration_seconds: Some(TOKEN_EXPIRATION_SECONDS),
-        path: paths::TOKEN_FILE.to_owned(),
-    };
-    ProjectedVolumeSource {
-        sources: Some(vec![VolumeProjection { service_account_token: Some(token), ..VolumeProjection::default() }]),
-        ..ProjectedVolumeSource::default()
-    }
-}
-
 /// The mounts of the volumes.
 pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
-    let read_only = |name: &str, path: &str| VolumeMount {
-        name: name.to_owned(),
-        mount_path: path.to_owned(),
-        read_only: Some(true),
-        ..VolumeMount::default()
-    };
     let memory = VolumeMount {
         name: MEMORY.to_owned(),
         mount_path: paths::memory(&attempt.skill),
@@ -82,10 +44,10 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     };
     let scratch = VolumeMount { name: SCRATCH.to_owned(), mount_path: "/tmp".to_owned(), ..VolumeMount::default() };
     let mut mounts = vec![
-        read_only(REVISION, paths::REVISION_DIR),
-        read_only(JOB, paths::JOB_DIR),
+        read_only_mount(REVISION, paths::REVISION_DIR),
+        read_only_mount(JOB, paths::JOB_DIR),
         memory,
-        read_only(TOKEN, paths::TOKEN_DIR),
+        read_only_mount(TOKEN, paths::TOKEN_DIR),
         scratch,
     ];
     mounts.extend(tenant_volumes::mounts(attempt));

@@ -2,11 +2,9 @@
 
 use crate::owned;
 use crate::settings::WorkerSettings;
-use bloomery_crds::pod::{self, WORKER_CONTAINER};
-use bloomery_crds::{names, run};
-use k8s_openapi::api::core::v1::{
-    Container, PersistentVolumeClaimVolumeSource, Pod, PodSpec, SecurityContext, Volume, VolumeMount,
-};
+use crate::worker_pod;
+use bloomery_crds::{names, pod, run};
+use k8s_openapi::api::core::v1::{Container, PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume, VolumeMount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::SignedDuration;
 
@@ -44,30 +42,18 @@ pub fn build_reclaim_pod(
     let memory_label = (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned());
     let mut labels = owned::labels(COMPONENT);
     labels.extend([(names::LABEL_SKILL.to_owned(), name.to_owned()), memory_label.clone()]);
-    let mut spec = PodSpec {
-        automount_service_account_token: Some(false),
-        enable_service_links: Some(false),
-        restart_policy: Some("OnFailure".to_owned()),
-        active_deadline_seconds: Some(time_limit.as_secs().max(1)),
-        termination_grace_period_seconds: Some(1),
-        security_context: Some(pod::restricted_for_memory(
-            Some(settings.run_as_user),
-            Some(settings.run_as_group),
-            Some(settings.fs_group),
-        )),
-        affinity: is_memory_single_node.then(|| pod::same_node_as(memory_label)),
-        containers: vec![container(skill, settings)],
-        volumes: Some(vec![Volume {
-            name: MEMORY.to_owned(),
-            persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
-                claim_name: names::MEMORY_CLAIM.to_owned(),
-                ..PersistentVolumeClaimVolumeSource::default()
-            }),
-            ..Volume::default()
-        }]),
-        ..PodSpec::default()
+    let memory = PersistentVolumeClaimVolumeSource {
+        claim_name: names::MEMORY_CLAIM.to_owned(),
+        ..PersistentVolumeClaimVolumeSource::default()
     };
-    settings.pod.apply_to(&mut spec);
+    let volumes = vec![Volume { persistent_volume_claim: Some(memory), ..worker_pod::volume(MEMORY) }];
+    let deadline = time_limit.as_secs().max(1);
+    let spec = PodSpec {
+        restart_policy: Some("OnFailure".to_owned()),
+        termination_grace_period_seconds: Some(1),
+        affinity: is_memory_single_node.then(|| pod::same_node_as(memory_label)),
+        ..worker_pod::spec(settings, &settings.pod, container(skill, settings), volumes, deadline)
+    };
     Pod {
         metadata: ObjectMeta {
             namespace: Some(namespace.to_owned()),
@@ -81,26 +67,15 @@ pub fn build_reclaim_pod(
 }
 
 fn container(skill: ReclaimedSkill<'_>, settings: &WorkerSettings) -> Container {
-    Container {
-        name: WORKER_CONTAINER.to_owned(),
-        image: Some(settings.image.clone()),
-        image_pull_policy: Some(settings.pull_policy.to_string()),
-        args: Some(vec![
-            "reclaim".to_owned(),
-            format!("--memory={}", run::MEMORY_ROOT),
-            format!("--skill={}", skill.name),
-            format!("--skill-uid={}", skill.uid),
-        ]),
-        resources: Some(settings.resources.clone()),
-        security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
-        termination_message_policy: Some("File".to_owned()),
-        volume_mounts: Some(vec![VolumeMount {
-            name: MEMORY.to_owned(),
-            mount_path: run::MEMORY_ROOT.to_owned(),
-            ..VolumeMount::default()
-        }]),
-        ..Container::default()
-    }
+    let args = vec![
+        "reclaim".to_owned(),
+        format!("--memory={}", run::MEMORY_ROOT),
+        format!("--skill={}", skill.name),
+        format!("--skill-uid={}", skill.uid),
+    ];
+    let mount =
+        VolumeMount { name: MEMORY.to_owned(), mount_path: run::MEMORY_ROOT.to_owned(), ..VolumeMount::default() };
+    worker_pod::container(settings, args, vec![mount])
 }
 
 #[cfg(test)]

@@ -3,18 +3,14 @@
 use super::decide::DEADLINE_SECONDS;
 use super::subject::Wanted;
 use crate::job::paths;
-use crate::job::token_source;
 use crate::owned;
 use crate::settings::{LogFormat, WorkerSettings};
+use crate::worker_pod::{self, part_volume, read_only_mount, revision_volume, token_volume};
 use bloomery_crds::names;
-use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_crds::probe::{ProbePart, SkillIdentity};
 use bloomery_crds::run::{self, ReportEndpoint, Sealed};
 use bloomery_crds::v1alpha1::RevisionRef;
-use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, Container, DownwardAPIVolumeFile, DownwardAPIVolumeSource, ObjectFieldSelector, Pod,
-    PodSpec, SecurityContext, Volume, VolumeMount,
-};
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use std::collections::BTreeMap;
 
@@ -75,27 +71,25 @@ pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod,
 }
 
 fn spec(skill: &SkillIdentity, revision: &RevisionRef, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
-    let mut spec = PodSpec {
+    let mounts = vec![
+        read_only_mount(REVISION, paths::REVISION_DIR),
+        read_only_mount(PART, PART_DIR),
+        read_only_mount(TOKEN, paths::TOKEN_DIR),
+    ];
+    let volumes = vec![
+        revision_volume(REVISION, &revision.name),
+        part_volume(PART, PART_FILE, names::ANNOTATION_PROBE_PART),
+        token_volume(TOKEN, paths::TOKEN_FILE),
+    ];
+    let container = worker_pod::container(settings, args(revision, settings, part), mounts);
+    PodSpec {
         service_account_name: Some(names::worker_service_account(&skill.name)),
-        automount_service_account_token: Some(false),
-        enable_service_links: Some(false),
-        restart_policy: Some("Never".to_owned()),
-        active_deadline_seconds: Some(DEADLINE_SECONDS),
         termination_grace_period_seconds: Some(1),
-        security_context: Some(pod::restricted_for_memory(
-            Some(settings.run_as_user),
-            Some(settings.run_as_group),
-            Some(settings.fs_group),
-        )),
-        containers: vec![container(revision, settings, part)],
-        volumes: Some(volumes(revision)),
-        ..PodSpec::default()
-    };
-    settings.pod.apply_to(&mut spec);
-    spec
+        ..worker_pod::spec(settings, &settings.pod, container, volumes, DEADLINE_SECONDS)
+    }
 }
 
-fn container(revision: &RevisionRef, settings: &WorkerSettings, part: &Sealed) -> Container {
+fn args(revision: &RevisionRef, settings: &WorkerSettings, part: &Sealed) -> Vec<String> {
     let mut args = vec![
         "probe".to_owned(),
         format!("--revision={}", paths::revision()),
@@ -107,42 +101,5 @@ fn container(revision: &RevisionRef, settings: &WorkerSettings, part: &Sealed) -
     if settings.log_format != LogFormat::Text {
         args.push(format!("--log-format={}", settings.log_format));
     }
-    Container {
-        name: WORKER_CONTAINER.to_owned(),
-        image: Some(settings.image.clone()),
-        image_pull_policy: Some(settings.pull_policy.to_string()),
-        args: Some(args),
-        resources: Some(settings.resources.clone()),
-        security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
-        termination_message_policy: Some("File".to_owned()),
-        volume_mounts: Some(mounts()),
-        ..Container::default()
-    }
-}
-
-fn volumes(revision: &RevisionRef) -> Vec<Volume> {
-    let named = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
-    let field_path = format!("metadata.annotations['{}']", names::ANNOTATION_PROBE_PART);
-    let part = DownwardAPIVolumeFile {
-        path: PART_FILE.to_owned(),
-        field_ref: Some(ObjectFieldSelector { field_path, ..ObjectFieldSelector::default() }),
-        ..DownwardAPIVolumeFile::default()
-    };
-    let part = DownwardAPIVolumeSource { items: Some(vec![part]), ..DownwardAPIVolumeSource::default() };
-    let revision = ConfigMapVolumeSource { name: revision.name.clone(), ..ConfigMapVolumeSource::default() };
-    vec![
-        Volume { config_map: Some(revision), ..named(REVISION) },
-        Volume { downward_api: Some(part), ..named(PART) },
-        Volume { projected: Some(token_source()), ..named(TOKEN) },
-    ]
-}
-
-fn mounts() -> Vec<VolumeMount> {
-    let read_only = |name: &str, path: &str| VolumeMount {
-        name: name.to_owned(),
-        mount_path: path.to_owned(),
-        read_only: Some(true),
-        ..VolumeMount::default()
-    };
-    vec![read_only(REVISION, paths::REVISION_DIR), read_only(PART, PART_DIR), read_only(TOKEN, paths::TOKEN_DIR)]
+    args
 }
