@@ -32,8 +32,8 @@ async fn handle_post(State(sessions): State<Arc<Sessions>>, headers: HeaderMap, 
     if let Some(refusal) = refuse_browser(&headers) {
         return refusal;
     }
-    let Some((message, kind)) = Message::read(&body).and_then(|message| Some((message.clone(), message.kind()?)))
-    else {
+    let message = Message::read(&body);
+    let Some((kind, message)) = message.and_then(|message| Some((message.kind()?, message))) else {
         return refuse(StatusCode::BAD_REQUEST, None, PARSE_ERROR, "the body is not one JSON-RPC message");
     };
     let is_initialize = kind == Kind::Request("initialize".to_owned());

@@ -100,8 +100,9 @@ impl Message {
 
     /// Returns the message as one line, without its line feed.
     pub(crate) fn to_line(&self) -> String {
+        let line = serde_json::to_string(&self.0).unwrap_or_default();
         // JSON has line breaks only between its tokens, where a space means the same.
-        serde_json::to_string(&self.0).unwrap_or_default().replace(['\n', '\r'], " ")
+        if line.contains(['\n', '\r']) { line.replace(['\n', '\r'], " ") } else { line }
     }
 }
 

@@ -13,7 +13,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Process {
     leader: Child,
-    /// The id of the group. `None` after the group was killed, because another group may get the same id.
+    /// The id of the group. `None` if the process has no id, because another group may get the same id.
     group: Option<Pid>,
 }
 

@@ -34,8 +34,8 @@ mod tests {
         let job = Job::at(bridge.url()).await;
         let (outcome, progress) = job.call("act").await;
         assert!(matches!(outcome, CallOutcome::Completed { .. }), "{outcome:?}");
-        let told = format!("{progress:?}");
-        assert!(progress.len() == 2 && told.contains("half") && told.contains("packing"), "{told}");
+        let shown = format!("{progress:?}");
+        assert!(progress.len() == 2 && shown.contains("half") && shown.contains("packing"), "{shown}");
     }
 
     #[tokio::test]
