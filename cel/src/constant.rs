@@ -24,7 +24,10 @@ impl Node {
                 match condition.constant() {
                     Some(true) => yes.constant(),
                     Some(false) => no.constant(),
-                    None => yes.constant().filter(|_| yes.constant() == no.constant()),
+                    None => {
+                        let truth = yes.constant();
+                        truth.filter(|_| truth == no.constant())
+                    }
                 }
             }
             _ if self.reads_something() => None,

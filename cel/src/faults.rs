@@ -7,11 +7,6 @@ use crate::parse::parse;
 use crate::token::{Token, Tokens};
 use std::ops::Range;
 
-/// Returns the errors that [`check`](crate::check) finds: every character that is not part of CEL, or else the first error.
-pub fn token_faults(text: &str) -> Vec<LimitError> {
-    mend(text).1
-}
-
 /// Returns the errors of a condition: those of its tokens, and the first syntax error of each side of `&&` and `||` outside of
 /// brackets. Returns none for exactly the conditions that [`check`](crate::check) and [`Program::parse`](crate::Program::parse)
 /// accept.
@@ -121,7 +116,7 @@ mod tests {
         fn exactly_the_valid_conditions_have_no_faults(text in r"([ab.,:?!&|=<>+()\[\]'é 1-]|&&|\|\||==|size\(|has\()*") {
             let valid = limits::check(&text).is_ok() && Program::parse(&text).is_ok();
             prop_assert_eq!(faults(&text, Dialect::Call).is_empty(), valid);
-            prop_assert_eq!(token_faults(&text).is_empty(), limits::check(&text).is_ok());
+            prop_assert_eq!(mend(&text).1.is_empty(), limits::check(&text).is_ok());
         }
     }
 }

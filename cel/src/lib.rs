@@ -37,7 +37,7 @@ pub use dialect::Dialect;
 pub use error::Error;
 pub use evaluate::Scope;
 pub use facts::{Facts, NoFacts};
-pub use faults::{faults, token_faults};
+pub use faults::faults;
 pub use limits::{Error as LimitError, MAX_DEPTH, MAX_LENGTH_BYTES, check};
 pub use node::{Earlier, Function, Macro, Node, Operator};
 pub use pattern::Pattern;

@@ -16,6 +16,7 @@ pub use bloomery_cel::{Dialect, Earlier, Facts, NoFacts, Node};
 pub use defects::{Comparison, Defect, Examination, Form, ListUse, TextFault, text_fault};
 pub use error::Error;
 pub(crate) use kinds::Kinds;
+pub(crate) use shape::Fields;
 pub use signature::Signature;
 pub use written::{Written, written};
 

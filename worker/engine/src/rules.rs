@@ -30,7 +30,7 @@ use inputs::DeclaredInputs;
 use limits::{Counted, Limits, Reservation};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tool_rules::ToolRules;
+use tool_rules::{ToolRules, naming_rules};
 use workflows::{ClosingApprover, WorkflowTracker};
 
 /// The approver if neither a rule nor the Skill names one.
@@ -70,7 +70,8 @@ impl Rules {
         let approver = skill.engine.as_ref().and_then(|engine| engine.approver.clone());
         let of_tool = |tool: &CatalogueTool| {
             let rules = ToolRules::compile(skill, tool);
-            if guardrails.names(&tool.name) { rules } else { rules.or_default(tool, policy.effects) }
+            let is_named = guardrails.names(&tool.name) || naming_rules(skill, &tool.name).next().is_some();
+            if is_named { rules } else { rules.or_default(tool, policy.effects) }
         };
         let tool_rules = tools.iter().map(|tool| (tool.name.clone(), of_tool(tool))).collect();
         let inputs_of = |tool: &CatalogueTool| (tool.name.clone(), DeclaredInputs::new(skill.inputs_of(&tool.name)));

@@ -51,10 +51,10 @@ pub struct ListUse {
 }
 
 impl Condition {
-    /// Examines the condition for a tool with these arguments. Other arguments may have any type. `others` returns the tools whose
-    /// earlier calls a condition reads, by a name or a prefix.
-    pub fn examine<'a>(&self, signature: &'a Signature, others: &'a dyn Fn(&str) -> Vec<&'a Signature>) -> Examination {
-        let mut inference = Inference { signature, others, items: Vec::new(), found: Examination::default() };
+    /// Examines the condition for a tool with these arguments. Other arguments may have any type. `earlier` returns the arguments that
+    /// earlier calls of a tool may have, by a name or a prefix.
+    pub(crate) fn examine(&self, signature: &Signature, earlier: &dyn Fn(&str) -> Fields) -> Examination {
+        let mut inference = Inference { signature, earlier, items: Vec::new(), found: Examination::default() };
         inference.check_bool(self.program.root());
         inference.found
     }
@@ -64,7 +64,7 @@ impl Condition {
 /// any type.
 struct Inference<'a> {
     signature: &'a Signature,
-    others: &'a dyn Fn(&str) -> Vec<&'a Signature>,
+    earlier: &'a dyn Fn(&str) -> Fields,
     /// The items of the enclosing macros, the outermost first.
     items: Vec<Part>,
     found: Examination,
@@ -84,7 +84,7 @@ impl Inference<'_> {
             Node::Result => Part::any(),
             Node::Step(name) => self.step(name),
             Node::Earlier(Earlier::Calls, tool) => {
-                let fields = self.arguments_of(tool);
+                let fields = (self.earlier)(tool);
                 Part::list(Some(Part::of_shape(&Shape::object(fields), format!("calls('{tool}')[]"))))
             }
             Node::Earlier(Earlier::Results, _) => Part::list(None),
@@ -152,14 +152,8 @@ impl Inference<'_> {
         }
     }
 
-    /// Returns the arguments that the calls of a tool may have.
-    fn arguments_of(&self, tool: &str) -> Fields {
-        let tools = (self.others)(tool).into_iter().map(|signature| signature.fields().clone());
-        tools.reduce(|all, fields| all.or(&fields)).unwrap_or_default()
-    }
-
     fn step(&self, name: &str) -> Part {
-        let fields = [("args", Shape::object(self.arguments_of(name))), ("result", Shape::of_kinds(Kinds::ANY))];
+        let fields = [("args", Shape::object((self.earlier)(name))), ("result", Shape::of_kinds(Kinds::ANY))];
         let known = fields.into_iter().map(|(name, shape)| (name.to_owned(), shape)).collect();
         let fields = Fields { known: Arc::new(known), are_all: true };
         Part::of_shape(&Shape::object(fields), format!("steps.{name}"))

@@ -50,7 +50,7 @@ impl Shape {
         let is_positive = (self.is_positive || !self.kinds.may_be(Kinds::NUMBER))
             && (other.is_positive || !other.kinds.may_be(Kinds::NUMBER));
         let fields = match (self.kinds.may_be(Kinds::MAP), other.kinds.may_be(Kinds::MAP)) {
-            (true, true) => self.fields.or(&other.fields),
+            (true, true) => self.fields.or(other.fields),
             (true, false) => self.fields,
             (false, _) => other.fields,
         };
@@ -68,14 +68,14 @@ impl Shape {
 
 impl Fields {
     /// Returns the fields that an object of either kind may have.
-    pub(crate) fn or(&self, other: &Self) -> Self {
-        let mut known = (*self.known).clone();
-        for (name, shape) in other.known.iter() {
-            let shape = match known.remove(name) {
-                Some(first) => first.or(shape.clone()),
-                None => shape.clone(),
+    pub(crate) fn or(self, other: Self) -> Self {
+        let mut known = Arc::unwrap_or_clone(self.known);
+        for (name, shape) in Arc::unwrap_or_clone(other.known) {
+            let shape = match known.remove(&name) {
+                Some(first) => first.or(shape),
+                None => shape,
             };
-            known.insert(name.clone(), shape);
+            known.insert(name, shape);
         }
         Self { known: Arc::new(known), are_all: self.are_all && other.are_all }
     }

@@ -94,7 +94,7 @@ impl Signature {
     }
 
     /// Returns the arguments as the fields of an object.
-    pub(super) fn fields(&self) -> &Fields {
+    pub(crate) fn fields(&self) -> &Fields {
         &self.fields
     }
 }

@@ -5,20 +5,31 @@ use super::facts;
 use super::finding::Finding;
 use super::known_tools::KnownTools;
 use super::lists;
-use crate::condition::{Condition, Defect, Dialect, Examination, ListUse, Signature, Written, written};
+use crate::condition::{Condition, Defect, Dialect, Examination, Fields, ListUse, Signature, Written, written};
 use bloomery_crds::v1alpha1::SkillSpec;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let mut list_uses = Vec::new();
+    // Each pattern is looked up once, and not for each tool of each rule.
+    let merged: RefCell<BTreeMap<String, Fields>> = RefCell::default();
+    let earlier =
+        |tool: &str| merged.borrow_mut().entry(tool.to_owned()).or_insert_with(|| known.fields_of(tool)).clone();
     let mut findings: Vec<Finding> =
-        written(spec).iter().flat_map(|written| check(written, spec, known, &mut list_uses)).collect();
+        written(spec).iter().flat_map(|written| check(written, spec, known, &earlier, &mut list_uses)).collect();
     findings.extend(lists::findings(spec, &list_uses));
     findings
 }
 
 /// Checks a condition. Adds its uses of named lists to `list_uses`.
-fn check(written: &Written<'_>, spec: &SkillSpec, known: &KnownTools, list_uses: &mut Vec<ListUse>) -> Vec<Finding> {
+fn check(
+    written: &Written<'_>,
+    spec: &SkillSpec,
+    known: &KnownTools,
+    earlier: &dyn Fn(&str) -> Fields,
+    list_uses: &mut Vec<ListUse>,
+) -> Vec<Finding> {
     let path = written.path.as_str();
     let Ok(condition) = Condition::compile_as(written.text, written.dialect) else {
         let finding = |fault| Finding::error(path, format!("the condition cannot be compiled: {fault}"));
@@ -28,11 +39,10 @@ fn check(written: &Written<'_>, spec: &SkillSpec, known: &KnownTools, list_uses:
     // Without a known tool, any argument may have any type.
     let nothing = Signature::default();
     let signatures = if tools.is_empty() { vec![&nothing] } else { tools.iter().map(|(_, known)| *known).collect() };
-    let others = |tool: &str| known.signatures(tool);
     let mut findings: Vec<Finding> = Vec::new();
     let mut examined: Vec<Examination> = Vec::new();
     for signature in signatures {
-        let mut examination = condition.examine(signature, &others);
+        let mut examination = condition.examine(signature, earlier);
         for defect in examination.defects.drain(..) {
             let finding = defect_finding(path, defect, &condition, signature);
             // Several tools of a pattern may have the same arguments.

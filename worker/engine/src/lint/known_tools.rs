@@ -1,6 +1,6 @@
 //! The tools against which the lint checks the rules of a Skill.
 
-use crate::condition::Signature;
+use crate::condition::{Fields, Signature};
 use crate::core_tools;
 use crate::schema::{has_other_properties, property_names};
 use bloomery_crds::tool_pattern::matches;
@@ -68,14 +68,14 @@ impl KnownTools {
         self.may_have_other_fields
     }
 
-    /// Returns the arguments of the tools whose name a pattern matches.
-    pub(super) fn signatures(&self, pattern: &str) -> Vec<&Signature> {
-        let tools = self.tools.iter().filter(|(name, _)| matches(pattern, name));
-        tools.map(|(_, signature)| signature).collect()
+    /// Returns the arguments that a call of any tool whose name a pattern matches may have.
+    pub(super) fn fields_of(&self, pattern: &str) -> Fields {
+        let tools = self.matching(pattern).map(|(_, signature)| signature.fields().clone());
+        tools.reduce(Fields::or).unwrap_or_default()
     }
 
     /// Returns the tools whose name a pattern matches.
-    pub(super) fn matching<'a>(&'a self, pattern: &'a str) -> impl Iterator<Item = (&'a str, &'a Signature)> {
+    pub(super) fn matching<'a>(&'a self, pattern: &str) -> impl Iterator<Item = (&'a str, &'a Signature)> {
         let tools = self.tools.iter().filter(move |(name, _)| matches(pattern, name));
         tools.map(|(name, signature)| (name.as_str(), signature))
     }

@@ -19,8 +19,6 @@ pub(super) struct ToolRules {
     optional: Vec<String>,
     /// The arguments that reach a place outside although the tool is read-only.
     sends: Vec<String>,
-    /// Whether a rule with the full name of the tool replaces the default of `policy.effects`.
-    is_named: bool,
 }
 
 /// A compiled `tools[].policy`.
@@ -105,20 +103,16 @@ impl ToolRules {
             approvals: approvals.collect(),
             optional: tool.optional_arguments(),
             sends: skill.declarations_of(&tool.name).flat_map(|declared| declared.sends.clone()).collect(),
-            is_named: naming_rules(skill, &tool.name).next().is_some(),
         }
     }
 
-    /// Adds the rule of `policy.effects`, if no rule names the tool and its calls may have an effect.
+    /// Adds the rule of `policy.effects` to a tool that no rule names, if its calls may have an effect.
     pub(super) fn or_default(mut self, tool: &CatalogueTool, effects: Option<EffectPolicy>) -> Self {
         let (action, consequence) = match effects {
             Some(EffectPolicy::RequireApproval) => (ApprovalAction::RequireApproval, "its calls need approval"),
             Some(EffectPolicy::Deny) => (ApprovalAction::Deny, "its calls are denied"),
             Some(EffectPolicy::Allow) | None => return self,
         };
-        if self.is_named {
-            return self;
-        }
         let (when, why) = match (tool.read_only, self.sends.is_empty()) {
             (false, _) => (Applies::Always, "no rule has the name of this tool".to_owned()),
             (true, false) => {

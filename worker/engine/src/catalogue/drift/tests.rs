@@ -74,7 +74,7 @@ fn calls_of_a_changed_tool_are_denied_and_other_tools_stay_allowed(
 
 #[test]
 fn tools_that_differ_from_the_pins_are_denied_from_the_first_listing() {
-    let pins = ToolPins::of(listed().iter().map(ListedTool::pin).collect());
+    let pins = ToolPins::from_listed(listed().iter().map(ListedTool::pin).collect());
     let mut world = World::new(Run { pins: Some(pins), ..run() }, refund(), ALL_WELL);
     world.listed = changed("check_eligibility");
     world.listed.push(ListedTool { name: "pay".into(), ..listed()[0].clone() });
@@ -95,7 +95,7 @@ fn tools_that_differ_from_the_pins_are_denied_from_the_first_listing() {
 
 #[test]
 fn tools_that_are_pinned_are_not_recorded() {
-    let pins = ToolPins::of(listed().iter().map(ListedTool::pin).collect());
+    let pins = ToolPins::from_listed(listed().iter().map(ListedTool::pin).collect());
     assert_eq!(unpinned_tools(Some(&pins), &listed()), None);
     assert_eq!(unpinned_tools(None, &changed("note")), None);
     let Some(Event::CatalogueUnpinned { tools }) = unpinned_tools(Some(&pins), &without("note")) else { panic!() };

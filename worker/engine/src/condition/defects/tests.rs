@@ -18,7 +18,7 @@ fn declared() -> Signature {
 }
 
 fn examine(text: &str, signature: &Signature) -> Examination {
-    Condition::compile(text).unwrap().examine(signature, &|_| Vec::new())
+    Condition::compile(text).unwrap().examine(signature, &|_| Fields::default())
 }
 
 fn defects(text: &str) -> Vec<Defect> {
@@ -157,7 +157,7 @@ fn a_string_has_no_field_also_in_a_list() {
 fn earlier_calls_have_the_arguments_of_their_tool() {
     let condition = Condition::compile("calls('pay').exists(c, has(c.adress) || c.address.contry == 'x')").unwrap();
     let signature = listed();
-    let found = condition.examine(&Signature::default(), &|_| vec![&signature]);
+    let found = condition.examine(&Signature::default(), &|_| signature.fields().clone());
     let unknown: Vec<_> = found.unknown_fields.keys().map(String::as_str).collect();
     assert_eq!(unknown, ["calls('pay')[].address.contry", "calls('pay')[].adress"]);
 }
@@ -218,7 +218,7 @@ proptest! {
         for text in [format!("{left} {operator} {right}"), format!("({left} {operator} {right}) > {other}")] {
             let condition = Condition::compile(&text).unwrap();
             let answer = condition.evaluate(&of, &[]);
-            for defect in condition.examine(&Signature::default(), &|_| Vec::new()).defects {
+            for defect in condition.examine(&Signature::default(), &|_| Fields::default()).defects {
                 match defect {
                     Defect::Undecidable(_) => prop_assert!(
                         matches!(answer, Err(Error::Cel(CelError::Evaluation(_) | CelError::NotBool(_)))), "{text}: {answer:?}"
