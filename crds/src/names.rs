@@ -8,6 +8,15 @@ pub const GROUP: &str = "bloomery.dev";
 /// The longest name of a Skill, Job or Model, in bytes. Names become labels and the names of Services and pods.
 pub const MAX_NAME_BYTES: usize = 50;
 
+/// Returns whether a Skill, Job or Model can have this name: a DNS-1035 label of at most [`MAX_NAME_BYTES`].
+pub fn is_name(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.len() <= MAX_NAME_BYTES
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && name.chars().all(is_allowed)
+}
+
 /// Label of every object that is created for a Skill: the name of the Skill.
 pub const LABEL_SKILL: &str = "bloomery.dev/skill";
 

@@ -11,6 +11,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 /// The name of the worker's container in a worker pod. The worker prints the conversation to the container's log.
 pub const WORKER_CONTAINER: &str = "worker";
 
+/// Returns whether all containers of a pod have ended.
+pub fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
 /// Returns the status of the worker's container. `None` until the kubelet has reported it.
 pub fn worker_status(pod: &Pod) -> Option<&ContainerStatus> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;

@@ -119,7 +119,7 @@ fn phase_or_running<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Phase,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &u32) -> bool {
+pub(crate) fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 

@@ -405,7 +405,7 @@ pub fn seal<T: Serialize>(part: &T) -> Result<Sealed, serde_json::Error> {
 /// if it has a field that this version does not know.
 pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
     const PART: &str = "the revision";
-    let value: Value = open(PART, text, expected)?;
+    let value: Value = open_sealed(PART, text, expected)?;
     // The level comes first: a revision that needs a newer worker may have values that this version cannot read.
     let level = value.get("minWorkerLevel").and_then(Value::as_u64);
     if let Some(needed) = level.filter(|needed| *needed > u64::from(WORKER_LEVEL)) {
@@ -424,20 +424,15 @@ pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
 /// # Errors
 /// Returns an error if its digest is not `expected`, or if it is not a Job's part of this version.
 pub fn open_job_part(text: &str, expected: &Digest) -> Result<JobPart, Error> {
-    let part: JobPart = open("the Job's part", text, expected)?;
+    let part: JobPart = open_sealed("the Job's part", text, expected)?;
     check_version("the Job's part", part.version).map(|()| part)
 }
 
-/// Parses a sealed part for another purpose than a Job. `part` names it in errors.
+/// Parses a part of the run document. `part` names it in errors.
 ///
 /// # Errors
 /// Returns an error if its digest is not `expected`, or if it cannot be read.
 pub fn open_sealed<T: DeserializeOwned>(part: &'static str, text: &str, expected: &Digest) -> Result<T, Error> {
-    open(part, text, expected)
-}
-
-/// Parses a part of the run document, if it has the expected digest.
-fn open<T: DeserializeOwned>(part: &'static str, text: &str, expected: &Digest) -> Result<T, Error> {
     let found = Digest::of_bytes(text.as_bytes());
     if &found != expected {
         return Err(Error::Digest { part, expected: expected.clone(), found });

@@ -108,7 +108,7 @@ const AMONG_OTHERS: &str = "is one of the tools that are pinned together, and on
 
 impl ToolPins {
     /// Pins the listed tools. A name that is listed twice is ambiguous, and is left out.
-    pub fn of(listed: Vec<PinnedTool>) -> Self {
+    pub fn from_listed(listed: Vec<PinnedTool>) -> Self {
         let mut tools = Vec::new();
         let mut others = Vec::new();
         let mut bytes = 0;
@@ -126,7 +126,7 @@ impl ToolPins {
         Digest::of_value(&json!({ "tools": tools, "others": self.others }))
     }
 
-    /// Returns whether a list of pins has the bounds of [`ToolPins::of`].
+    /// Returns whether the pins exceed no bound of a status.
     pub fn is_bounded(&self) -> bool {
         let bytes: usize = self.tools.iter().map(|pin| pin.name.len() + pin.digest.len()).sum();
         let is_short = |pin: &PinnedTool| pin.name.len() <= MAX_NAME_BYTES && pin.digest.len() <= 64;
@@ -211,9 +211,9 @@ mod tests {
     #[case::twice(vec![pin("a", "x", "y"), pin("a", "x", "y"), pin("b", "x", "y")], &["a: is missing"])]
     #[case::new(vec![pin("a", "x", "y"), pin("b", "x", "y"), pin("c", "x", "y")], &["c: is new"])]
     fn each_difference_names_its_tool_and_what_changed(#[case] listed: Vec<PinnedTool>, #[case] expected: &[&str]) {
-        let pins = ToolPins::of(vec![pin("a", "x", "y"), pin("b", "x", "y")]);
+        let pins = ToolPins::from_listed(vec![pin("a", "x", "y"), pin("b", "x", "y")]);
         assert_eq!(texts(&pins.differences(listed.clone())), expected);
-        let found = ToolPins::of(listed);
+        let found = ToolPins::from_listed(listed);
         assert_eq!(texts(&pins.changes(&found)), expected);
         assert_eq!(pins.digest() == found.digest(), expected.is_empty());
     }
@@ -222,14 +222,14 @@ mod tests {
     fn another_part_of_a_definition_differs_too() {
         let value = json!("x");
         let with = |definition: &[u8]| PinnedTool::new("a", &Digest::of_bytes(definition), [&value, &value, &value]);
-        let changes = ToolPins::of(vec![with(b"1")]).differences(vec![with(b"2")]);
+        let changes = ToolPins::from_listed(vec![with(b"1")]).differences(vec![with(b"2")]);
         assert_eq!(texts(&changes), ["a: its title or output schema changed"]);
     }
 
     #[test]
     fn the_tools_beyond_the_bound_are_pinned_together() {
         let many = || (0..300).map(|n| pin(&format!("tool-{n:03}"), "x", "y")).collect::<Vec<_>>();
-        let pins = ToolPins::of(many());
+        let pins = ToolPins::from_listed(many());
         assert!(pins.is_bounded() && pins.others.is_some());
         assert!(serde_json::to_string(&pins.tools).unwrap().len() <= MAX_PINNED_BYTES);
         assert_eq!(pins.differences(many()), []);
@@ -238,7 +238,7 @@ mod tests {
         let found = pins.differences(changed.clone());
         assert_eq!(found.len(), 300 - pins.tools.len());
         assert!(found.iter().all(|change| change.change == AMONG_OTHERS), "{found:?}");
-        assert_eq!(pins.changes(&ToolPins::of(changed)).len(), 1);
+        assert_eq!(pins.changes(&ToolPins::from_listed(changed)).len(), 1);
         assert_eq!(pins.changes(&pins), []);
     }
 }

@@ -98,6 +98,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_lists = skills.clone();
     let store_for_pods = skills.clone();
     let store_for_faults = skills.clone();
+    let store_for_tools = skills.clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
@@ -128,7 +129,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         }),
         wake_on(caches.jobs.changes(), skills, move |job| skills_of_key_wait(&store_for_key_waits, job)),
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_memory_fault(&store_for_faults, job)),
-        wake_on(caches.jobs.changes(), skills, skill_of_changed_tools),
+        wake_on(caches.jobs.changes(), skills, move |job| skill_of_changed_tools(&store_for_tools, job)),
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
@@ -165,9 +166,8 @@ fn skill_of_memory_fault(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> 
         let conditions = skill.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         reason_of(conditions, ConditionType::MemoryReady) == Some(Reason::NotWritable)
     };
-    fetch::select_skills(skills, job.meta().namespace.as_deref(), |skill| {
-        skill.name_any() == readable.spec.skill && shows_fault(skill) != is_faulty
-    })
+    let differs = |skill: &Skill| shows_fault(skill) != is_faulty;
+    skill_of_job(readable).filter(|skill| is_readable_and(skills, skill, differs)).into_iter().collect()
 }
 
 /// Returns the Skills that a Job's wait for a key of a Secret may change: all Skills of the namespace that do not show a missing
@@ -184,13 +184,24 @@ fn skills_of_key_wait(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> Vec
     })
 }
 
-/// Returns the Skill of a Job that found other tools than those that are pinned: a probe verifies the server again.
-fn skill_of_changed_tools(job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+/// Returns the Skill of a Job that found other tools than those that are pinned, and than the latest probe did: another probe verifies
+/// the server.
+fn skill_of_changed_tools(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
     let Ok(readable) = &job.0 else { return Vec::new() };
-    match (&readable.metadata.namespace, fetch::tools_changed(readable)) {
-        (Some(namespace), Some(_)) => vec![ObjectRef::new(&readable.spec.skill).within(namespace)],
-        _ => Vec::new(),
-    }
+    let Some(changed) = fetch::tools_changed(readable) else { return Vec::new() };
+    let is_unverified = |skill: &Skill| {
+        let tools = skill.status.as_ref().and_then(|status| status.tools.as_ref());
+        tools.is_some_and(|tools| probe::is_outdated(tools, &changed))
+    };
+    skill_of_job(readable).filter(|skill| is_readable_and(skills, skill, is_unverified)).into_iter().collect()
+}
+
+fn skill_of_job(job: &Job) -> Option<Wake<Skill>> {
+    Some(ObjectRef::new(&job.spec.skill).within(job.metadata.namespace.as_deref()?))
+}
+
+fn is_readable_and(skills: &Store<Guarded<Skill>>, skill: &Wake<Skill>, accept: impl FnOnce(&Skill) -> bool) -> bool {
+    skills.get(skill).is_some_and(|skill| skill.0.as_ref().is_ok_and(accept))
 }
 
 /// Returns the Skill of a Job that ended, is being deleted, or was deleted; none for any other Job.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The time limit for closing the session with the MCP server.
-const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time that the end of a run waits for the first survey of the Skill's memory. Most runs take longer than the survey.
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -90,7 +90,10 @@ pub(crate) fn memory_fault(error: &Error, args: &RunArgs, failure: &str) -> Opti
         Error::Record(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
         _ => false,
     };
-    let part = inputs::read_job_part(args).ok().filter(|_| is_fault)?;
+    if !is_fault {
+        return None;
+    }
+    let part = inputs::read_job_part(args).ok()?;
     Some(MemoryFault { job: part.job.uid, attempt: part.attempt, not_writable: failure.to_owned() })
 }
 

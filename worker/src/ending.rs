@@ -9,7 +9,7 @@ use bloomery_crds::report::{
 };
 use bloomery_crds::run::JobPart;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::AskedQuestion;
+use bloomery_crds::v1alpha1::{AskedQuestion, Attempt};
 use bloomery_redact::Redactor;
 use std::path::Path;
 use std::time::Duration;
@@ -20,9 +20,6 @@ const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_mins(2);
 /// The time limit for the acknowledgement after the pod received a signal to end, counted from the signal. The grace period of the pod is
 /// 60 s.
 const ACKNOWLEDGE_TIMEOUT_IN_GRACE: Duration = Duration::from_secs(57);
-
-/// The longest description of a memory that cannot be written, in bytes. Even escaped, it fits into a termination message.
-const MAX_MEMORY_FAULT_BYTES: usize = 512;
 
 /// The end of an attempt.
 #[derive(Debug)]
@@ -67,7 +64,8 @@ pub fn write_failure(failure: &str, file: &Path) {
 
 /// Writes the termination message of an attempt that cannot write to the memory.
 pub fn write_memory_fault(fault: &MemoryFault, file: &Path) {
-    let bounded = MemoryFault { not_writable: bounded(&fault.not_writable, MAX_MEMORY_FAULT_BYTES), ..fault.clone() };
+    let bounded =
+        MemoryFault { not_writable: bounded(&fault.not_writable, Attempt::MAX_MEMORY_FAULT_BYTES), ..fault.clone() };
     match serde_json::to_string(&bounded) {
         Ok(text) => write(&text, file),
         Err(error) => tracing::error!("the termination message cannot be written as JSON: {error}"),

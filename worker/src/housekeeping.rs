@@ -77,7 +77,10 @@ impl Housekeeper {
 
     /// Waits until the requested logs are pruned, for a limited time. The [`SurveyLink`] must be dropped.
     pub async fn finish(self, within: Duration) {
-        let _ = tokio::time::timeout(within, self.finished).await;
+        let Self { surveys, finished } = self;
+        // Shows the thread that nobody reads another survey.
+        drop(surveys);
+        let _ = tokio::time::timeout(within, finished).await;
     }
 }
 
@@ -85,7 +88,7 @@ impl Household {
     fn keep(&self, latest: &watch::Sender<Option<MemorySurvey>>, to_prune: &mpsc::Receiver<Vec<String>>) {
         prune::remove_leftovers(&self.memory);
         shared_cache::remove_expired(&self.memory, SystemTime::now());
-        loop {
+        while !latest.is_closed() {
             let survey = survey::survey(&self.memory, &self.own_key, self.bounds, SystemTime::now());
             let offered = survey.prunable.clone();
             latest.send_replace(Some(survey));

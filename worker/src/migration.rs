@@ -113,7 +113,7 @@ pub fn migrate(
     apply: bool,
     out: &mut impl std::io::Write,
 ) -> Result<Option<Counts>, Error> {
-    if !older_job::is_skill_name(default_skill) {
+    if !bloomery_crds::names::is_name(default_skill) {
         return Err(Error::InvalidSkill(default_skill.to_owned()));
     }
     let dir = source_dir(memory, from).ok_or_else(|| Error::Outside(from.to_owned()))?;

@@ -3,9 +3,10 @@
 //!
 //! The authors of rules are tenants. So their rules are compiled in this process, and not in the operator.
 
-use crate::ending;
+use crate::attempt::SESSION_CLOSE_TIMEOUT;
 use crate::report::{self, SendError};
 use crate::settings::ProbeArgs;
+use crate::{ending, inputs};
 use bloomery_crds::probe::{MAX_RULE_ERROR_BYTES, MAX_RULE_ERRORS, ProbePart, ProbeReceipt, ProbeReport};
 use bloomery_crds::run::{self, McpEndpoint, Revision};
 use bloomery_crds::text::bounded;
@@ -15,7 +16,6 @@ use bloomery_engine::tool::ListedTool;
 use bloomery_http::Backoff;
 use bloomery_mcp as mcp;
 use bloomery_redact::Redactor;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -28,20 +28,12 @@ const MAX_DELAY: Duration = Duration::from_secs(5);
 /// The time limit for the operator's acknowledgement. The deadline of the pod is later.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The time limit for closing the session with the server.
-const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-
 /// The error of a probe that did not report.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
-    #[error("cannot read {}: {source}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] inputs::Error),
     /// A part of the run document cannot be used.
     #[error(transparent)]
     Part(#[from] run::Error),
@@ -76,8 +68,8 @@ pub async fn run(args: &ProbeArgs, redactor: &Redactor) -> Result<(), Error> {
 }
 
 async fn probe_and_report(args: &ProbeArgs, redactor: &Redactor) -> Result<(), Error> {
-    let revision = run::open_revision(&text(&args.revision)?, &args.revision_digest)?;
-    let part: ProbePart = run::open_sealed("the probe's part", &text(&args.part)?, &args.part_digest)?;
+    let revision = run::open_revision(&inputs::text(&args.revision)?, &args.revision_digest)?;
+    let part: ProbePart = run::open_sealed("the probe's part", &inputs::text(&args.part)?, &args.part_digest)?;
     let endpoint = revision.mcp.as_ref().ok_or(Error::NoServer)?;
     let reports = report::Client::new(&part.report, args.token.clone(), redactor.clone())?;
     let listed = list(endpoint, &revision, Duration::from_secs(args.patience), redactor).await?;
@@ -131,7 +123,7 @@ fn report_of(part: ProbePart, revision: &Revision, listed: &[ListedTool]) -> Pro
         skill,
         pod,
         subject,
-        tools: ToolPins::of(listed.iter().map(ListedTool::pin).collect()),
+        tools: ToolPins::from_listed(listed.iter().map(ListedTool::pin).collect()),
         count: u32::try_from(listed.len()).unwrap_or(u32::MAX),
         rule_errors: texts.collect(),
         more_rule_errors: u32::try_from(more).unwrap_or(u32::MAX),
@@ -155,10 +147,6 @@ async fn send(reports: &report::Client, report: &ProbeReport) -> Result<(), Erro
         tracing::info!("{error}; the report is repeated");
         sleep(delay).await;
     }
-}
-
-fn text(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -56,12 +56,6 @@ pub(super) fn has_started(pod: &Pod) -> bool {
     state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 
-/// Returns whether a pod has ended.
-pub(super) fn has_ended(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
-}
-
 /// Prints the log of a pod. With `follow`, prints until the pod ends. Returns false if the reader of stdout has closed the
 /// pipe. A deleted pod is reported, and is not an error.
 ///

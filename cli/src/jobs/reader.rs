@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::text;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
+use bloomery_crds::pod;
 use bloomery_crds::v1alpha1::Job;
 use build::{DEADLINE_SECONDS, Template};
 use k8s_openapi::api::core::v1::Pod;
@@ -146,7 +147,7 @@ async fn wait_for_end(client: &Client, pods: &Api<Pod>, name: &str) -> Result<Po
     let this_pod = watch::Selector::name(name);
     let ended = watch::until(pods, &this_pod, |pods| match pods.get(name) {
         None => Some(Err(Error::failed(format!("the reader pod {name} was deleted while it was reading")))),
-        Some(pod) => logs::has_ended(pod).then(|| Ok(pod.clone())),
+        Some(pod) => pod::has_ended(pod).then(|| Ok(pod.clone())),
     });
     match ended.await {
         Ok(ended) => ended,

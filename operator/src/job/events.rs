@@ -89,7 +89,8 @@ pub(crate) async fn publish_changed_tools(context: &Context, job: &Job, before: 
 fn changed_tools(before: &JobStatus, after: &JobStatus) -> Option<EventMessage> {
     let found = |status: &JobStatus| {
         let remarks = conditions::find(&status.conditions, ConditionType::SkillAsWritten)?;
-        (remarks.reason == Reason::ToolsChanged.to_string()).then(|| remarks.message.clone())
+        let is_change = reason_of(&status.conditions, ConditionType::SkillAsWritten) == Some(Reason::ToolsChanged);
+        is_change.then(|| remarks.message.clone())
     };
     let message = found(after).filter(|_| found(before).is_none())?;
     Some(EventMessage::warning(Reason::ToolsChanged, message))

@@ -9,6 +9,7 @@ use crate::caches::Caches;
 use crate::owned;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names;
+use bloomery_crds::pod;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::SignedDuration;
@@ -63,11 +64,10 @@ fn holds_key(pod: &Pod, key: &str, job: &Job) -> bool {
         Some(named) => named == key,
         None => owned::is_owned_by(&pod.metadata, key),
     };
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     has_key
         && labels.get(names::LABEL_SKILL) == Some(&job.spec.skill)
         && !owned::is_owned_by(&pod.metadata, uid)
-        && !matches!(phase, Some("Succeeded" | "Failed"))
+        && !pod::has_ended(pod)
 }
 
 fn pod_text(pod: &Pod) -> String {

@@ -14,7 +14,7 @@ pub struct SkillDirectorySettings {
     #[arg(long, env = "BLOOMERY_LOG_MAX_AGE", default_value = "720h", value_parser = parse::duration)]
     pub log_max_age: Duration,
     /// Largest number of logs of ended runs. The oldest are pruned first.
-    #[arg(long, env = "BLOOMERY_LOG_MAX_COUNT", default_value_t = 1000)]
+    #[arg(long, env = "BLOOMERY_LOG_MAX_COUNT", default_value_t = LOG_MAX_COUNT)]
     pub log_max_count: u32,
     /// Largest size of all logs of ended runs, such as `1Gi`. The oldest are pruned first.
     #[arg(long, env = "BLOOMERY_LOG_MAX_SIZE", default_value = "1Gi", value_parser = parse::bytes)]

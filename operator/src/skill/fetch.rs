@@ -3,6 +3,7 @@
 use crate::caches::{Caches, Guarded};
 use crate::controller::Wake;
 use crate::error::Error;
+use crate::status::reason_of;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::lists::{self, ConfigMaps};
 use bloomery_crds::names;
@@ -66,8 +67,13 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let name = &skill.name_any();
     let mcp_name = &names::mcp_server(name);
     let has_skill_label = |labels: &BTreeMap<String, String>| labels.get(names::LABEL_SKILL) == Some(name);
-    let is =
-        |pod: &Pod, component: &str| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == component);
+    let is_of_skill = |pod: &Pod, component: &str| {
+        has_skill_label(pod.labels()) && pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == component)
+    };
+    let is_read =
+        |pod: &Pod| is_of_skill(pod, "mcp") || is_of_skill(pod, names::COMPONENT_PROBE) || has_unbound_claim(pod);
+    let pods = caches.pods.select(namespace, is_read);
+    let pods_of = |component| pods.iter().filter(|pod| is_of_skill(pod, component)).cloned().collect();
     let service = skill.spec.mcp_server.as_ref().and_then(|server| server.service.as_ref());
     let unfinished = caches.jobs.select(namespace, |job| job.0.as_ref().is_ok_and(is_unfinished));
     let unfinished: Vec<&Job> = unfinished.iter().filter_map(|job| job.0.as_ref().ok()).collect();
@@ -87,17 +93,15 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         mcp_deployment: caches.deployments.get(namespace, mcp_name),
         mcp_service: caches.services.get(namespace, mcp_name),
         mcp_budget: caches.budgets.get(namespace, mcp_name),
-        mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is(pod, "mcp")),
-        probe_pods: caches
-            .pods
-            .select(namespace, |pod| has_skill_label(pod.labels()) && is(pod, names::COMPONENT_PROBE)),
+        mcp_pods: pods_of("mcp"),
+        probe_pods: pods_of(names::COMPONENT_PROBE),
         tools_changed_at: tools_changed_at(skill, caches),
         has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
         key_waits: key_waits.cloned().collect(),
         memory_fault,
-        unbound_pod: caches.pods.select(namespace, has_unbound_claim).first().map(|pod| pod.name_any()),
+        unbound_pod: pods.iter().find(|pod| has_unbound_claim(pod)).map(|pod| pod.name_any()),
         revisions_in_use: in_use.chain(may_be_in_use).collect(),
         revisions,
     }
@@ -134,7 +138,8 @@ fn tools_changed_at(skill: &Skill, caches: &Caches) -> Option<Time> {
 pub fn tools_changed(job: &Job) -> Option<Time> {
     let conditions = &job.status.as_ref()?.conditions;
     let found = conditions::find(conditions, ConditionType::SkillAsWritten)?;
-    (found.reason == Reason::ToolsChanged.to_string()).then(|| found.last_transition_time.clone())
+    (reason_of(conditions, ConditionType::SkillAsWritten) == Some(Reason::ToolsChanged))
+        .then(|| found.last_transition_time.clone())
 }
 
 /// Returns whether a list of a Skill comes from the ConfigMap with this name.

@@ -98,7 +98,7 @@ pub fn probe_report(skill: &Skill, subject: &Subject, tools: &[(&str, &str)]) ->
         },
         pod: "orders-probe-1".into(),
         subject: subject.clone(),
-        tools: ToolPins::of(tools.iter().map(pin).collect()),
+        tools: ToolPins::from_listed(tools.iter().map(pin).collect()),
         count: u32::try_from(tools.len()).unwrap(),
         rule_errors: Vec::new(),
         more_rule_errors: 0,

@@ -13,6 +13,7 @@ mod subject;
 
 pub use apply::run;
 pub use decide::ProbeState;
+pub use subject::is_outdated;
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use crate::job::is_memory_single_node;
 use crate::owned;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names::{self, FINALIZER_MEMORY};
+use bloomery_crds::pod;
 use bloomery_crds::v1alpha1::{Job, ReclaimPolicy, Skill};
 use decide::{Facts, Step, next_step};
 use k8s_openapi::api::core::v1::Pod;
@@ -173,10 +174,9 @@ fn unfinished(caches: &Caches, namespace: &str, skill: &str) -> Vec<String> {
 
 fn is_live_worker(pod: &Pod, skill: &str) -> bool {
     let labels = pod.labels();
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     labels.get(names::LABEL_SKILL).is_some_and(|of| of == skill)
         && labels.get(names::LABEL_COMPONENT).is_some_and(|component| component == "worker")
-        && !matches!(phase, Some("Succeeded" | "Failed"))
+        && !pod::has_ended(pod)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::retention::{Bounds, EndedLog, exceeding};
 use crate::{focus, limit_ledger, record, shared_cache, tools, trace};
 use bloomery_crds::report::{MAX_PRUNABLE, MemorySurvey};
-use bloomery_crds::v1alpha1::{DirectoryUsage, MemoryUsage};
+use bloomery_crds::v1alpha1::DirectoryUsage;
 use bloomery_journal::JOBS;
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,6 @@ pub fn survey(memory: &Path, own_key: &str, bounds: Bounds, now: SystemTime) -> 
         .map(|(name, bytes)| DirectoryUsage { name: name.to_owned(), bytes })
         .collect();
     directories.sort_by_key(|directory| std::cmp::Reverse(directory.bytes));
-    directories.truncate(MemoryUsage::MAX_DIRECTORIES);
     let mut prunable = exceeding(logs, bounds, now);
     prunable.truncate(MAX_PRUNABLE);
     MemorySurvey { bytes: directories.iter().map(|directory| directory.bytes).sum(), directories, prunable }
@@ -56,7 +55,8 @@ fn survey_jobs(jobs: &Path, own_key: &str, logs: &mut Vec<EndedLog>) -> u64 {
     total
 }
 
-/// Returns the sum of the sizes of all files below a path, in bytes.
+/// Returns the sum of the sizes of the files below a path, in bytes. Those below [`MAX_DEPTH`], or with a name that is not UTF-8, are not
+/// counted.
 fn size(path: &Path, depth: usize) -> u64 {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => {

@@ -1,6 +1,6 @@
 //! Jobs of the runtime before Bloomery. Its memory has one directory with the jobs of all Skills.
 
-use bloomery_crds::names::MAX_NAME_BYTES;
+use bloomery_crds::names::{self, MAX_NAME_BYTES};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -62,14 +62,5 @@ pub fn skill_of(file: &Path) -> Result<Option<String>, Error> {
     let is_named = |name: &String| !name.is_empty();
     let skill = job.skill.and_then(|skill| skill.id).filter(is_named);
     let Some(id) = job.slug.filter(is_named).or(skill) else { return Ok(None) };
-    if is_skill_name(&id) { Ok(Some(id)) } else { Err(Error::InvalidSkill(id)) }
-}
-
-/// Returns whether a Skill can have this name.
-pub fn is_skill_name(name: &str) -> bool {
-    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    name.len() <= MAX_NAME_BYTES
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && !name.ends_with('-')
-        && name.chars().all(is_allowed)
+    if names::is_name(&id) { Ok(Some(id)) } else { Err(Error::InvalidSkill(id)) }
 }

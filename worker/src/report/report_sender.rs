@@ -94,9 +94,9 @@ impl ReportSender {
         let ReportState { projection, waiting, hold, end } = state.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
         let parks = matches!(end, Some(PodEnd::Parked(_)));
-        // An error means that the housekeeper has ended, which it does only after this task.
+        // An error means that there is no housekeeper.
         let is_new = self.link.surveys.has_changed().unwrap_or(false);
-        let memory = self.link.surveys.borrow_and_update().clone().filter(|_| is_new);
+        let memory = if is_new { self.link.surveys.borrow_and_update().clone() } else { None };
         let report = Report { job, attempt, epoch, projection, waiting, hold, memory, end };
         let sent = self.client.send(&report).await;
         if sent.is_err() && report.memory.is_some() {

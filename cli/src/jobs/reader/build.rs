@@ -199,7 +199,7 @@ fn container_state(pod: &Pod) -> Option<&ContainerState> {
 /// Returns why a pod cannot start. Returns `None` while it may still start by itself.
 pub(super) fn stuck_reason(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
-    if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
+    if pod::has_ended(pod) {
         return Some(reason_and_message(status.reason.as_deref(), status.message.as_deref()));
     }
     if let Some(waiting) = container_state(pod).and_then(|state| state.waiting.as_ref()) {

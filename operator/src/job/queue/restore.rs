@@ -1,13 +1,14 @@
 //! Restores the places and the queue from the caches, before the first Job is reconciled.
 
 use super::maxima;
-use super::observe::{has_ended, queued_job};
+use super::observe::queued_job;
 use super::scheduler::Scheduler;
 use crate::context::Context;
 use crate::status::reason_of;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
+use bloomery_crds::pod::has_ended;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ResourceExt;

@@ -20,7 +20,7 @@ const MAX_DELAY: SignedDuration = SignedDuration::from_mins(30);
 /// The state of the verification of a Skill's MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeState {
-    /// The Skill has no MCP server.
+    /// The Skill has no MCP server that is probed.
     NoServer,
     /// The latest report is about what the Skill and its server are now.
     Verified,

@@ -7,6 +7,7 @@ use bloomery_crds::probe::{rules_digest, server_digest};
 use bloomery_crds::run::WORKER_LEVEL;
 use bloomery_crds::v1alpha1::{Skill, VerifiedTools};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 /// What the next probe of a Skill verifies.
@@ -32,16 +33,16 @@ pub fn wanted(skill: &Skill, fetched: &FetchedSkill) -> Option<Wanted> {
     let subject = Subject { server: server_key, rules, key };
     let tools = skill.status.as_ref().and_then(|status| status.tools.as_ref());
     let reported = tools.filter(|tools| tools.found.key == subject.key);
-    let outdated = reported.filter(|tools| is_outdated(tools, fetched));
+    let outdated =
+        reported.filter(|tools| fetched.tools_changed_at.as_ref().is_some_and(|changed| is_outdated(tools, changed)));
     let round = outdated.map(|tools| tools.found.at.0.as_nanosecond().to_string());
     let probe = Digest::of_value(&json!([subject.key, round]));
     Some(Wanted { is_verified: reported.is_some() && outdated.is_none(), subject, probe })
 }
 
-/// Returns whether a Job has found other tools than the latest probe.
-fn is_outdated(tools: &VerifiedTools, fetched: &FetchedSkill) -> bool {
-    let is_later = fetched.tools_changed_at.as_ref().is_some_and(|changed| changed.0 > tools.found.at.0);
-    tools.found.changes.is_empty() && is_later
+/// Returns whether a Job that found a change of tools at this time has found other tools than the latest probe.
+pub fn is_outdated(tools: &VerifiedTools, changed: &Time) -> bool {
+    tools.found.changes.is_empty() && changed.0 > tools.found.at.0
 }
 
 /// Returns the image that the newest ready pod of the server runs. A tag may name another image after a restart.

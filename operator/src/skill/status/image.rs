@@ -1,6 +1,7 @@
 //! Observes the image that the MCP server of a Skill runs, and its restarts.
 
 use super::super::build::PORT_NAME;
+use super::pods;
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 use bloomery_crds::v1alpha1::{McpContainer, McpStatus};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
@@ -38,8 +39,7 @@ pub(super) fn observe(
 /// Returns the state of the server in a pod that runs this image.
 fn server<'a>(pod: &'a Pod, image: &str) -> Option<&'a ContainerStatus> {
     let wanted = pod.spec.as_ref()?.containers.iter().find(|container| container.name == PORT_NAME)?;
-    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    statuses.iter().find(|status| status.name == PORT_NAME && wanted.image.as_deref() == Some(image))
+    pods::server(pod).filter(|_| wanted.image.as_deref() == Some(image))
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ pub(super) fn starting(pod: &Pod, port: Port) -> Option<String> {
     (is_running && server.started == Some(false)).then_some(message)
 }
 
-fn server(pod: &Pod) -> Option<&ContainerStatus> {
+/// Returns the state of the server's container.
+pub(super) fn server(pod: &Pod) -> Option<&ContainerStatus> {
     pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == PORT_NAME)
 }
 

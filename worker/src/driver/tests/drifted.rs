@@ -32,7 +32,7 @@ async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
 async fn a_tool_that_differs_from_its_pin_is_denied_from_the_first_listing() {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     let listed = stand.shop.list(Duration::ZERO).await.unwrap();
-    stand.pins = Some(ToolPins::of(listed.iter().map(ListedTool::pin).collect()));
+    stand.pins = Some(ToolPins::from_listed(listed.iter().map(ListedTool::pin).collect()));
     *stand.shop.changed.lock().unwrap() = Some("refund");
     stand.run(1).await;
     let log = stand.log();
