@@ -13,7 +13,7 @@ use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
 use crate::v1alpha1::{
     AskedQuestion, DirectoryUsage, Gates, HoldRule, JobResult, Limits, LogPosition, ToolName, Usage, WaitingFor,
-    WorkflowProgress,
+    WorkflowProgress, is_zero,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -116,11 +116,6 @@ pub struct Projection {
 
 fn phase_or_running<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Phase, D::Error> {
     lenient::or(deserializer, Phase::Running)
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(crate) fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// The details of a held call that approvers see. The approvers are in `projection.waitingFor`.

@@ -22,6 +22,7 @@ pub use job::{
     ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
+pub(crate) use shared::is_zero;
 pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};
 pub use skill::{
     ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallLimit, CallPolicy, Context, DirectoryUsage, EffectPolicy,

@@ -6,6 +6,12 @@ use kube::core::{Duration, Rule};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+/// Returns true if a count is 0, so that a document leaves it out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// Returns the number of whole seconds in a duration.
 pub fn whole_seconds(duration: &Duration) -> u64 {
     std::time::Duration::from(*duration).as_secs()

@@ -2,6 +2,7 @@
 
 use crate::Digest;
 use crate::tool_pins::ToolPins;
+use crate::v1alpha1::shared::is_zero;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -42,13 +43,13 @@ pub struct FoundTools {
     #[schemars(length(max = 8), inner(length(max = 256)))]
     pub changes: Vec<String>,
     /// The number of further tools that differ.
-    #[serde(default, skip_serializing_if = "crate::report::is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub more_changes: u32,
     /// The rules of the Skill that do not fit the tools. Each begins with the path of its field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), inner(length(max = 768)))]
     pub rule_errors: Vec<String>,
     /// The number of further rules that do not fit.
-    #[serde(default, skip_serializing_if = "crate::report::is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub more_rule_errors: u32,
 }
