@@ -1,9 +1,13 @@
 //! The migration of a memory of the older runtime, with the manifest of the how-to guide.
 
 use std::fs;
+use std::os::unix::fs::chown;
 
 use bloomery_e2e::harness::{cluster, command, machine, refund_of, story, until};
 use k8s_openapi::api::batch::v1::Job as BatchJob;
+
+/// The user and the group of the worker's image.
+const WORKER_USER: u32 = 65532;
 
 #[tokio::test]
 async fn the_documented_manifest_moves_the_jobs_of_an_older_memory() {
@@ -20,6 +24,11 @@ async fn the_documented_manifest_moves_the_jobs_of_an_older_memory() {
         let job = r#"{"id": "job_1", "skillSlug": "cs-tier-1", "goal": "x"}"#;
         fs::write(memory.join("workspace/jobs/job_1.json"), job).expect("the job is written");
         fs::write(memory.join("workspace/jobs/job_2.json"), r#"{"id": "job_2"}"#).expect("the job is written");
+        // The kubelet gives files to the group of a pod only at the first mount of a local volume. The worker of the Job may
+        // still have it mounted.
+        for path in ["workspace", "workspace/jobs", "workspace/jobs/job_1.json", "workspace/jobs/job_2.json"] {
+            chown(memory.join(path), Some(WORKER_USER), Some(WORKER_USER)).expect("the file gets its owner");
+        }
 
         let path = command::checkout("docs/examples/migrate-memory.yaml");
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
