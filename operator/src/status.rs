@@ -42,6 +42,11 @@ pub fn reason_of(conditions: &[Condition], kind: ConditionType) -> Option<Reason
     conditions::find(conditions, kind)?.reason.parse().ok()
 }
 
+/// Returns the condition if it has this reason.
+pub fn with_reason(conditions: &[Condition], kind: ConditionType, reason: Reason) -> Option<&Condition> {
+    conditions::find(conditions, kind).filter(|condition| condition.reason.parse().ok() == Some(reason))
+}
+
 /// Describes why a condition does not hold; none if it holds.
 pub fn unmet_message(conditions: &[Condition], kind: ConditionType) -> Option<String> {
     match conditions::find(conditions, kind) {

@@ -7,7 +7,7 @@ use super::fetch::FetchedJob;
 use super::plan::PeopleWait;
 use crate::context::Context;
 use crate::events::EventMessage;
-use crate::status::reason_of;
+use crate::status::{reason_of, with_reason};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
@@ -88,9 +88,8 @@ pub(crate) async fn publish_changed_tools(context: &Context, job: &Job, before: 
 
 fn changed_tools(before: &JobStatus, after: &JobStatus) -> Option<EventMessage> {
     let found = |status: &JobStatus| {
-        let remarks = conditions::find(&status.conditions, ConditionType::SkillAsWritten)?;
-        let is_change = reason_of(&status.conditions, ConditionType::SkillAsWritten) == Some(Reason::ToolsChanged);
-        is_change.then(|| remarks.message.clone())
+        let remarks = with_reason(&status.conditions, ConditionType::SkillAsWritten, Reason::ToolsChanged);
+        remarks.map(|remarks| remarks.message.clone())
     };
     let message = found(after).filter(|_| found(before).is_none())?;
     Some(EventMessage::warning(Reason::ToolsChanged, message))

@@ -3,8 +3,8 @@
 use crate::caches::{Caches, Guarded};
 use crate::controller::Wake;
 use crate::error::Error;
-use crate::status::reason_of;
-use bloomery_crds::conditions::{self, ConditionType, Reason};
+use crate::status::with_reason;
+use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::lists::{self, ConfigMaps};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Model, SecretKeyRef, Skill};
@@ -137,9 +137,8 @@ fn tools_changed_at(skill: &Skill, caches: &Caches) -> Option<Time> {
 /// Returns the time at which a Job found that the tools of its server have changed.
 pub fn tools_changed(job: &Job) -> Option<Time> {
     let conditions = &job.status.as_ref()?.conditions;
-    let found = conditions::find(conditions, ConditionType::SkillAsWritten)?;
-    (reason_of(conditions, ConditionType::SkillAsWritten) == Some(Reason::ToolsChanged))
-        .then(|| found.last_transition_time.clone())
+    let found = with_reason(conditions, ConditionType::SkillAsWritten, Reason::ToolsChanged)?;
+    Some(found.last_transition_time.clone())
 }
 
 /// Returns whether a list of a Skill comes from the ConfigMap with this name.
