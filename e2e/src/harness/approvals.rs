@@ -75,7 +75,7 @@ impl Tenant {
         .await;
     }
 
-    /// Binds a ClusterRole to a user in the namespace, and waits until the user may `get` this resource of Bloomery.
+    /// Binds a `ClusterRole` to a user in the namespace, and waits until the user may `get` this resource of Bloomery.
     pub async fn bind(&self, person: &str, cluster_role: &str, resource: &str) {
         let name = person.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         self.create::<RoleBinding>(typed(json!({

@@ -45,6 +45,7 @@ const PODS: &str = "/api/v1/{}/pods";
 const DEPLOYMENTS: &str = "/apis/apps/v1/{}/deployments";
 const SERVICES: &str = "/api/v1/{}/services";
 const CONFIG_MAPS: &str = "/api/v1/{}/configmaps";
+const CLAIMS: &str = "/api/v1/{}/persistentvolumeclaims";
 const SKILLS: &str = "/apis/bloomery.dev/v1alpha1/{}/skills";
 const JOBS: &str = "/apis/bloomery.dev/v1alpha1/{}/skilljobs";
 
@@ -90,7 +91,18 @@ fn service() -> Value {
     json!({"metadata": owned("cs-tier-1-mcp", "mcp"), "spec": {"ports": [{"port": 80}]}})
 }
 
-/// Returns the object with another value at a JSON pointer to an existing field.
+fn revision() -> Value {
+    json!({"metadata": owned("cs-tier-1-0123", "revision")})
+}
+
+fn claim(name: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "bloomery"}},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    })
+}
+
+/// Returns the object with this value at a JSON pointer, whose parent exists.
 fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     let (parent, field) = pointer.rsplit_once('/').expect("a pointer");
     match object.pointer_mut(parent).expect("the parent exists") {
@@ -101,7 +113,7 @@ fn with(mut object: Value, pointer: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_operator_makes_only_its_own_objects_and_restricted_pods() {
+async fn the_operator_makes_only_objects_of_skills_and_jobs() {
     story(async |tenant| {
         for account in ["cs-tier-1-worker", "theirs"] {
             tenant.create::<ServiceAccount>(typed(json!({"metadata": {"name": account}}))).await;
@@ -111,15 +123,8 @@ async fn the_operator_makes_only_its_own_objects_and_restricted_pods() {
         operator.accepts(post(), PODS, &pod()).await;
         operator.accepts(post(), DEPLOYMENTS, &deployment(&pod_spec("cs-tier-1-mcp"))).await;
         operator.accepts(post(), SERVICES, &service()).await;
-        let revision = json!({"metadata": owned("cs-tier-1-0123", "revision")});
-        operator.accepts(post(), CONFIG_MAPS, &revision).await;
-        let claim = |name: &str| {
-            json!({
-                "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "bloomery"}},
-                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
-            })
-        };
-        operator.accepts(post(), "/api/v1/{}/persistentvolumeclaims", &claim("bloomery-memory")).await;
+        operator.accepts(post(), CONFIG_MAPS, &revision()).await;
+        operator.accepts(post(), CLAIMS, &claim("bloomery-memory")).await;
         let policy = json!({"metadata": owned("cs-tier-1", "network"), "spec": {"podSelector": {}}});
         operator.accepts(post(), "/apis/networking.k8s.io/v1/{}/networkpolicies", &policy).await;
 
@@ -135,6 +140,14 @@ async fn the_operator_makes_only_its_own_objects_and_restricted_pods() {
         ] {
             operator.refuses(post(), PODS, &object, expected).await;
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_operator_makes_only_restricted_servers() {
+    story(async |tenant| {
+        let operator = Operator::of(tenant).await;
         let server = || pod_spec("cs-tier-1-mcp");
         let container = |field: &str, value: Value| {
             let mut spec = server();
@@ -155,23 +168,30 @@ async fn the_operator_makes_only_its_own_objects_and_restricted_pods() {
             (with(server(), "/volumes", token), "mounts no token for the API server"),
             (pod_spec("default"), "runs as the account of the workers"),
         ] {
-            operator.refuses(post(), DEPLOYMENTS, &deployment(&spec), expected).await;
+            operator.refuses(Method::POST, DEPLOYMENTS, &deployment(&spec), expected).await;
         }
         let published = with(service(), "/spec/type", json!("LoadBalancer"));
-        operator.refuses(post(), SERVICES, &published, "reachable only in the cluster").await;
-        operator
-            .refuses(post(), "/api/v1/{}/persistentvolumeclaims", &claim("other"), "only creates the volume claim")
-            .await;
+        operator.refuses(Method::POST, SERVICES, &published, "reachable only in the cluster").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_operator_makes_nothing_of_others_or_in_system_namespaces() {
+    story(async |tenant| {
+        let operator = Operator::of(tenant).await;
+        let post = || Method::POST;
+        operator.refuses(post(), CLAIMS, &claim("other"), "only creates the volume claim").await;
         let theirs = json!({"metadata": {"name": "theirs"}});
         operator.refuses(post(), CONFIG_MAPS, &theirs, "only configmaps with the label").await;
         operator.refuses(post(), "/api/v1/{}/secrets", &theirs, "one of the secrets but its own").await;
         for namespace in ["kube-system", "kube-public", "kube-node-lease"] {
             let path = format!("/api/v1/namespaces/{namespace}/configmaps");
-            operator.refuses(post(), &path, &revision, "in the system namespace").await;
+            operator.refuses(post(), &path, &revision(), "in the system namespace").await;
         }
         let own = format!("namespaces/{}", operator::NAMESPACE);
         operator
-            .refuses(post(), &format!("/api/v1/{own}/configmaps"), &revision, "no configmaps in its own namespace")
+            .refuses(post(), &format!("/api/v1/{own}/configmaps"), &revision(), "no configmaps in its own namespace")
             .await;
         let lease = json!({"metadata": {"name": "other"}});
         let leases = format!("/apis/coordination.k8s.io/v1/{own}/leases");

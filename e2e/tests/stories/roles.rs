@@ -10,7 +10,7 @@ const WRITE: &str = "get list watch create update patch delete deletecollection"
 /// The kinds that people write.
 const WRITTEN: &str = "skills skilljobs models";
 
-/// The rights of each ClusterRole: resources, and the verbs on them. Everything else is forbidden.
+/// The rights of each `ClusterRole`: resources, and the verbs on them. Everything else is forbidden.
 const ROLES: [(&str, &[(&str, &str)]); 7] = [
     ("bloomery-view", &[(WRITTEN, READ), ("approvals", READ)]),
     ("bloomery-edit", &[(WRITTEN, WRITE), ("approvals", READ)]),
