@@ -27,6 +27,9 @@ pub struct Settings {
     /// Namespace of the operator.
     #[arg(long, env = "POD_NAMESPACE", value_parser = parse::not_empty)]
     pub pod_namespace: String,
+    /// Namespaces that the operator serves, separated by commas. Default: all namespaces.
+    #[arg(long, env = "BLOOMERY_NAMESPACES", value_delimiter = ',', value_parser = parse::namespace)]
+    pub namespaces: Vec<String>,
     /// Filter for log lines: a level, or `target=level` pairs.
     #[arg(long = "log", env = "BLOOMERY_LOG", default_value = "info", value_parser = parse::log_filter)]
     pub log_filter: String,
@@ -304,6 +307,12 @@ mod tests {
         assert_eq!(settings.worker.pod_retention, Duration::from_mins(10));
         assert_eq!(settings.worker.pull_policy.to_string(), "IfNotPresent");
         assert_eq!(settings.memory.access_mode.to_string(), "ReadWriteOnce");
+        assert!(settings.namespaces.is_empty(), "it serves all namespaces");
+    }
+
+    #[test]
+    fn the_served_namespaces_are_a_list() {
+        assert_eq!(parse(&["--namespaces=acme,beta"]).unwrap().namespaces, ["acme", "beta"]);
     }
 
     #[rstest]
@@ -312,6 +321,8 @@ mod tests {
     #[case("--worker-resources={", "BLOOMERY_WORKER_RESOURCES")]
     #[case("--memory-size=1Gb", "BLOOMERY_MEMORY_SIZE")]
     #[case("--memory-access-mode=Any", "BLOOMERY_MEMORY_ACCESS_MODE")]
+    #[case("--namespaces=acme,", "BLOOMERY_NAMESPACES")]
+    #[case("--namespaces=acme,../beta", "BLOOMERY_NAMESPACES")]
     #[case("--run-as-user=0", "BLOOMERY_RUN_AS_USER")]
     #[case("--focus-cache-size=1Gb", "BLOOMERY_FOCUS_CACHE_SIZE")]
     #[case("--log-max-size=-1", "BLOOMERY_LOG_MAX_SIZE")]

@@ -10,6 +10,10 @@
       fieldPath: metadata.namespace
 - name: BLOOMERY_LOG
   value: {{ .Values.log.filter | quote }}
+{{- with include "bloomery.watchedNamespaces" . | fromJsonArray }}
+- name: BLOOMERY_NAMESPACES
+  value: {{ join "," . }}
+{{- end }}
 - name: BLOOMERY_HTTP_ADDR
   value: 0.0.0.0:8080
 - name: BLOOMERY_REPORT_ADDR

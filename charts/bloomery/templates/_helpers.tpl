@@ -81,3 +81,23 @@ bloomery-report-ca
 {{- dict "version" $version "spec" $live.spec | toYaml }}
 {{- end }}
 {{- end }}
+
+{{/* Not empty if the release contains the objects of cluster scope: CRDs, admission policies, ClusterRoles, and the operator's rights. An
+     upgrade with `--reuse-values` from an older chart has no such value. */}}
+{{- define "bloomery.clusterResources" -}}
+{{- if dig "enabled" true (.Values.clusterResources | default dict) }}true{{ end }}
+{{- end }}
+
+{{/* Not empty if the release contains the objects of its namespace: the operator and what it needs there. */}}
+{{- define "bloomery.namespacedResources" -}}
+{{- if dig "enabled" true (.Values.namespacedResources | default dict) }}true{{ end }}
+{{- end }}
+
+{{/* The namespaces that the operator serves, as JSON. Empty: all. */}}
+{{- define "bloomery.watchedNamespaces" -}}
+{{- $namespaces := dig "namespaces" list (.Values.watch | default dict) | default list }}
+{{- if has .Release.Namespace $namespaces }}
+{{- fail "watch.namespaces must not contain the namespace of the release: the operator makes no pods in its own namespace" }}
+{{- end }}
+{{- toJson $namespaces }}
+{{- end }}

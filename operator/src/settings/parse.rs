@@ -14,6 +14,9 @@ pub(super) enum Error {
     /// The value is empty.
     #[error("must not be empty")]
     Empty,
+    /// The value is not the name of a namespace.
+    #[error("must be names of namespaces such as acme,beta")]
+    Namespace,
     /// The value is not a log filter.
     #[error("must be a log filter such as info or kube=debug,info: {0}")]
     LogFilter(#[from] tracing_subscriber::filter::ParseError),
@@ -50,6 +53,14 @@ pub(super) enum Error {
 /// Parses a text that is not blank.
 pub(super) fn not_empty(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() { Err(Error::Empty) } else { Ok(text.to_owned()) }
+}
+
+/// Parses the name of a namespace, a DNS-1123 label.
+pub(super) fn namespace(text: &str) -> Result<String, Error> {
+    const MAX_LABEL_BYTES: usize = 63;
+    let is_edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_label = text.starts_with(is_edge) && text.ends_with(is_edge) && text.chars().all(|c| is_edge(c) || c == '-');
+    if is_label && text.len() <= MAX_LABEL_BYTES { Ok(text.to_owned()) } else { Err(Error::Namespace) }
 }
 
 /// Parses a log filter.
