@@ -48,6 +48,7 @@ mod resources;
 mod revisions;
 mod rights;
 mod run_keys;
+mod sidecars;
 mod stages;
 mod takeover;
 mod templates;
