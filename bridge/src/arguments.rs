@@ -20,6 +20,14 @@ pub(crate) enum Command {
         /// The file
         path: PathBuf,
     },
+    /// Wait until files exist and are not empty
+    AwaitFiles {
+        /// The directory
+        dir: PathBuf,
+        /// The files, relative to the directory
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
     /// Start an MCP server and serve it over streamable HTTP
     Serve(Serve),
 }

@@ -4,6 +4,7 @@
 //! needs nothing of the image.
 
 mod arguments;
+mod await_files;
 mod connection;
 mod http;
 mod install;
@@ -55,6 +56,10 @@ async fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
         Command::Install { path } => {
             install::install(&path).map_err(|error| Error::Install { path: path.display().to_string(), error })
+        }
+        Command::AwaitFiles { dir, files } => {
+            await_files::await_files(&dir, &files, stop::requested()).await;
+            Ok(())
         }
         Command::Serve(serve) => Box::pin(run(serve)).await,
     };

@@ -117,7 +117,8 @@ pub enum Reason {
     Progressing,
     /// The MCP server did not become ready in time, or does not answer.
     ///
-    /// Remedy: `kubectl describe` and `kubectl logs` its pods; check port and path in `spec.mcpServer`.
+    /// Remedy: `kubectl describe` and `kubectl logs` its pods, or with `scope: Job` the container `mcp` of the worker pod; check port and path
+    /// in `spec.mcpServer`.
     McpUnavailable,
     /// The Service that the Skill names does not exist.
     ///
@@ -190,7 +191,7 @@ pub enum Reason {
     ModelUnavailable,
     /// A Secret, or a key of it, does not exist.
     ///
-    /// Remedy: create the Secret with the key that the message names; the worker finds it without a restart.
+    /// Remedy: create the Secret with the key that the message names; the worker, or the MCP server in its pod, finds it without a restart.
     SecretMissing,
     /// Workers cannot report: the report endpoint has no certificate that they can trust.
     ///

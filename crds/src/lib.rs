@@ -19,6 +19,7 @@ pub mod probe;
 pub mod report;
 pub mod resources;
 pub mod run;
+pub mod sidecar;
 pub mod skill_directory;
 pub mod text;
 pub mod tool_pattern;

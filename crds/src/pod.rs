@@ -11,10 +11,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 /// The name of the worker's container in a worker pod. The worker prints the conversation to the container's log.
 pub const WORKER_CONTAINER: &str = "worker";
 
-/// Returns whether all containers of a pod have ended.
+/// The name of the container of an MCP server, in a pod of its own or as a sidecar of a worker pod.
+pub const MCP_CONTAINER: &str = "mcp";
+
+/// Returns whether the worker of a pod has ended, and is not restarted. A sidecar may still run: until the kubelet has stopped it, or, if
+/// somebody has added it as an ordinary container, for ever.
 pub fn has_ended(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
+    let worker = worker_status(pod).and_then(|worker| worker.state.as_ref());
+    matches!(phase, Some("Succeeded" | "Failed")) || worker.is_some_and(|state| state.terminated.is_some())
 }
 
 /// Returns the status of the worker's container. `None` until the kubelet has reported it.
@@ -68,5 +73,24 @@ pub fn same_node_as(label: (String, String)) -> Affinity {
             ..PodAffinity::default()
         }),
         ..Affinity::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn pod(worker: Value) -> Pod {
+        let status = |name: &str, state: Value| json!({"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
+        let statuses = [status("injected", json!({"running": {}})), status(WORKER_CONTAINER, worker)];
+        serde_json::from_value(json!({"metadata": {}, "status": {"phase": "Running", "containerStatuses": statuses}}))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_pod_has_ended_with_its_worker_even_if_a_sidecar_runs() {
+        assert!(!has_ended(&pod(json!({"running": {}}))));
+        assert!(has_ended(&pod(json!({"terminated": {"exitCode": 0}}))));
     }
 }

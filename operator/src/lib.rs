@@ -19,6 +19,7 @@ mod kstatus;
 pub mod leader;
 pub mod listing;
 pub mod logs;
+mod mcp_container;
 pub mod memory_limit;
 pub mod metrics;
 pub mod model;

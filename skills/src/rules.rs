@@ -86,6 +86,21 @@ mod tests {
     #[rstest]
     #[case::no_server(json!({"mcpServer": {}}), "spec.mcpServer")]
     #[case::two_servers(json!({"mcpServer": {"container": {}, "service": {}}}), "spec.mcpServer")]
+    #[case::a_service_of_a_job(json!({"mcpServer": {"service": {}, "scope": "Job"}}), "spec.mcpServer.scope")]
+    #[case::bindings_of_a_shared_server(
+        json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "env": "DB"}]}}}), "spec.mcpServer.container.bindings"
+    )]
+    #[case::health_of_the_server_of_a_job(
+        json!({"mcpServer": {"container": {"health": {"path": "/"}}, "scope": "Job"}}), "spec.mcpServer.container.health"
+    )]
+    #[case::a_variable_and_a_file(
+        json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "env": "DB", "path": "/db"}]}, "scope": "Job"}}),
+        "spec.mcpServer.container.bindings[0]"
+    )]
+    #[case::a_value_for_the_probe_of_a_file(
+        json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "path": "/db", "probeValue": "x"}]}, "scope": "Job"}}),
+        "spec.mcpServer.container.bindings[0].probeValue"
+    )]
     #[case::a_condition_without_use(json!({"tools": [{"policy": {"condition": "amount > 5"}}]}), "spec.tools[0].policy.condition")]
     #[case::a_condition_beside_another_value(
         json!({"tools": [{"policy": {"condition": "amount > 5", "requiresApproval": "always"}}]}), "spec.tools[0].policy.condition"
@@ -150,6 +165,7 @@ mod tests {
 
     #[rstest]
     #[case(json!({"mcpServer": {"service": {}}}))]
+    #[case(json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "env": "DB", "probeValue": "x"}]}, "scope": "Job"}}))]
     #[case(json!({"tools": [{"policy": {"allowed": "conditional", "condition": "amount > 5"}}]}))]
     #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]
     #[case(json!({"policy": {"workflows": [{"steps": ["a"]}, {"steps": ["a", "b"], "expect": [{"step": "b", "evidence": {"tool": "c"}}]}]}}))]

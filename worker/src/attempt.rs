@@ -154,6 +154,8 @@ fn mcp_client(
     } else {
         mcp::Client::new(endpoint, redactor.clone())?
     };
+    let is_sidecar = inputs.revision.spec.mcp_server.as_ref().is_some_and(|server| server.sidecar().is_some());
+    let client = if is_sidecar { client.as_sidecar() } else { client };
     let client = client.with_resources(&inputs.part.resources);
     let client = client.with_max_result_bytes(inputs.revision.spec.max_result_bytes());
     Ok(Some(client.with_cache(ToolListCache::new(cache, &endpoint.url, &inputs.revision.spec.mcp_server))))

@@ -89,6 +89,8 @@ async fn list(
     redactor: &Redactor,
 ) -> Result<Vec<ListedTool>, Error> {
     let client = mcp::Client::new(endpoint, redactor.clone())?;
+    let is_sidecar = revision.spec.mcp_server.as_ref().is_some_and(|server| server.sidecar().is_some());
+    let client = if is_sidecar { client.as_sidecar() } else { client };
     let client = client.with_max_result_bytes(revision.spec.max_result_bytes());
     let until = Instant::now() + patience;
     let mut delays = Backoff::new(FIRST_DELAY, MAX_DELAY);

@@ -2,7 +2,7 @@
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::v1alpha1::{
-    McpContainer, McpServer, McpService, McpTransport, Policy, Skill, SkillSpec, SkillStatus, ToolPolicy,
+    McpContainer, McpScope, McpServer, McpService, McpTransport, Policy, Skill, SkillSpec, SkillStatus, ToolPolicy,
 };
 use bloomery_testkit::skills::{add_tier_one_rules, refunds};
 use futures::future::BoxFuture;
@@ -56,6 +56,7 @@ impl Tenant {
                 variable("LEDGER_URL", format!("http://ledger.{}.svc:{PORT}", self.namespace)),
                 variable("TENANT", self.namespace.clone()),
             ],
+            bindings: Vec::new(),
             resources: None,
         }
     }
@@ -86,6 +87,12 @@ impl SkillDraft<'_> {
             ..self.tenant.orders()
         };
         self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), ..McpServer::default() }))
+    }
+
+    /// Gives each Job an MCP server of its own, as a sidecar of its pod.
+    #[must_use]
+    pub fn with_server_per_job(self) -> Self {
+        self.with(|spec| spec.mcp_server.as_mut().expect("the Skill has a server").scope = Some(McpScope::Job))
     }
 
     /// Sets an environment variable of its MCP server's container.

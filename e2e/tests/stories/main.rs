@@ -51,6 +51,7 @@ mod revisions;
 mod rights;
 mod roles;
 mod run_keys;
+mod sidecars;
 mod stages;
 mod takeover;
 mod templates;

@@ -72,7 +72,8 @@ pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
 }
 
 /// Removes the configuration that the operator writes into a pod and never reads back: environment, volumes,
-/// scheduling, and its part of the run document. The arguments stay, because the seal covers them.
+/// scheduling, and its part of the run document. The arguments stay, because the seal covers them. The environment of init containers
+/// stays, because it names the Secrets that the MCP server of a Job needs.
 pub(super) fn pod(pod: &mut Pod) {
     remove_bookkeeping(&mut pod.metadata);
     if let Some(annotations) = &mut pod.metadata.annotations {
@@ -86,6 +87,9 @@ pub(super) fn pod(pod: &mut Pod) {
     for container in &mut spec.containers {
         container.env = None;
         container.env_from = None;
+        container.volume_mounts = None;
+    }
+    for container in spec.init_containers.iter_mut().flatten() {
         container.volume_mounts = None;
     }
 }

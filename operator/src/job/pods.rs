@@ -46,7 +46,7 @@ pub struct WorkerPod {
 pub enum PodState {
     /// The pod is pending, running or terminating. Holds the problem that keeps it from running, if any.
     Alive(Option<PodProblem>),
-    /// The containers of the pod ended, and are not restarted.
+    /// The worker of the pod ended, and is not restarted.
     Ended {
         /// The end time, if the kubelet recorded one.
         at: Option<Timestamp>,
@@ -124,12 +124,12 @@ fn is_watched(pod: &Pod, attempt: u32, job_uid: &str) -> bool {
 fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> PodState {
     let empty = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&empty);
-    match status.phase.as_deref() {
-        Some("Succeeded" | "Failed") => {
-            let disrupted = disruption::is_disrupted(pod, status, terminated);
-            PodState::Ended { at: ended_at(status, terminated), how: end_description(status, terminated), disrupted }
-        }
-        _ => PodState::Alive(problem::find(pod, status, pod::worker_status(pod), now)),
+    // The state of the worker counts, and not the phase: a sidecar may run longer.
+    if pod::has_ended(pod) {
+        let disrupted = disruption::is_disrupted(pod, status, terminated);
+        PodState::Ended { at: ended_at(status, terminated), how: end_description(status, terminated), disrupted }
+    } else {
+        PodState::Alive(problem::find(pod, status, pod::worker_status(pod), now))
     }
 }
 

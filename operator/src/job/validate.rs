@@ -6,6 +6,7 @@ mod external_mcp;
 mod models;
 mod resources;
 mod revision;
+mod sidecar;
 
 pub use attempt::{BoundResources, Continued, Filesystem, ValidAttempt};
 pub use models::resolve_models;
@@ -48,8 +49,10 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     }
     let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
-    let bound = resources::resolve_resources(&compiled.spec.resources, &job.spec.resources, &claims)
+    let server = compiled.spec.mcp_server.as_ref();
+    let bound = resources::resolve_resources(&compiled.spec.resources, server, &job.spec.resources, &claims)
         .map_err(|wait| blocked_by_bindings(status, wait))?;
+    let sidecar = sidecar::resolve_sidecar(&compiled.spec, &job.spec.resources, &settings.mcp)?;
     let models = resolve_models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
@@ -72,7 +75,8 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         remaining_seconds: limits.duration_seconds.saturating_sub(spent_seconds),
         models,
         pod: compiled.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
-        external_mcp: external_mcp::resolve_external_mcp(compiled.spec.mcp_server.as_ref()),
+        external_mcp: external_mcp::resolve_external_mcp(server),
+        sidecar,
         bound,
         log: status.log.clone(),
         void_approvals: approved_call::void(status.approved_call.as_ref(), &approvals),

@@ -33,6 +33,8 @@ pub enum AppliedMcp {
     External(McpService),
     /// The MCP server is outside of the cluster.
     Outside,
+    /// Each worker pod has the MCP server as a sidecar.
+    Sidecar,
     /// The operator runs the MCP server.
     Managed {
         /// The account that it runs as.
@@ -75,6 +77,7 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
         PreparedMcp::Absent => return Ok(AppliedMcp::Absent),
         PreparedMcp::External(service) => return Ok(AppliedMcp::External(service)),
         PreparedMcp::Outside => return Ok(AppliedMcp::Outside),
+        PreparedMcp::Sidecar => return Ok(AppliedMcp::Sidecar),
         PreparedMcp::Managed(managed) => managed,
     };
     let ManagedMcp { account, deployment, service, budget } = *managed;
@@ -103,7 +106,7 @@ impl AppliedSkill {
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
         let has_conflicting_mcp_object = match mcp {
-            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside => false,
+            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside | AppliedMcp::Sidecar => false,
             AppliedMcp::Managed { account, deployment, service, budget } => {
                 is_conflicting(account)
                     || is_conflicting(deployment)
@@ -126,7 +129,7 @@ impl AppliedSkill {
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
         let mcp_refusal = || match mcp {
-            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside => None,
+            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside | AppliedMcp::Sidecar => None,
             AppliedMcp::Managed { account, deployment, service, budget } => {
                 refused("the MCP server's ServiceAccount", account)
                     .or_else(|| refused("the MCP server's Deployment", deployment))

@@ -1,10 +1,8 @@
 //! Builds the objects that a Skill needs, one in each file.
 
-mod bridge;
 mod mcp_account;
 mod mcp_budget;
 mod mcp_deployment;
-mod mcp_resources;
 mod mcp_service;
 mod memory_claim;
 mod metadata;
@@ -17,6 +15,7 @@ pub use mcp_deployment::{PORT_NAME, STARTUP_SECONDS};
 pub use reclaim_pod::{COMPONENT as RECLAIM, ReclaimedSkill, build_reclaim_pod};
 
 use super::validate::{InvalidSkill, ValidMcp, ValidSkill};
+use crate::mcp_container::resources;
 use crate::settings::Settings;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -47,6 +46,8 @@ pub enum PreparedMcp {
     External(McpService),
     /// The MCP server is outside of the cluster.
     Outside,
+    /// Each worker pod has the MCP server as a sidecar.
+    Sidecar,
     /// The operator runs the MCP server.
     Managed(Box<ManagedMcp>),
 }
@@ -72,6 +73,11 @@ pub fn build(skill: &ValidSkill, settings: &Settings) -> Result<PreparedSkill, I
         None => PreparedMcp::Absent,
         Some(ValidMcp::Service(service)) => PreparedMcp::External(service.clone()),
         Some(ValidMcp::Uri(_)) => PreparedMcp::Outside,
+        Some(ValidMcp::Sidecar(container)) => {
+            // Each pod is built later. An amount that the installation does not allow is a fault of the Skill.
+            resources::resolve(container.resources.as_ref(), &settings.mcp).map_err(InvalidSkill::new)?;
+            PreparedMcp::Sidecar
+        }
         Some(ValidMcp::Container(container)) => PreparedMcp::Managed(Box::new(ManagedMcp {
             account: mcp_account::build_mcp_account(skill),
             deployment: mcp_deployment::build_mcp_deployment(skill, container, settings)?,

@@ -247,6 +247,19 @@ async fn an_existing_memory_claim_is_used_unchanged() {
 }
 
 #[tokio::test]
+async fn an_mcp_server_that_moves_into_the_pods_of_jobs_is_deleted() {
+    let api = provisioned(&fixtures::with_container()).await;
+    put(&api, &fixtures::with_sidecar());
+    reconcile_once(&api).await;
+    let found = writes(&api);
+    for path in [ACCOUNT, DEPLOYMENT, SERVICE, BUDGET] {
+        assert!(found.contains(&format!("delete {path}")), "{found:?}");
+    }
+    assert_eq!(reason(&api, ConditionType::McpAvailable), "Available");
+    assert!(!found.iter().any(|write| write.starts_with("apply") && write.contains("orders-mcp")), "{found:?}");
+}
+
+#[tokio::test]
 async fn an_mcp_server_that_the_skill_no_longer_has_is_deleted() {
     let api = provisioned(&fixtures::with_container()).await;
     put(&api, &fixtures::with_service());

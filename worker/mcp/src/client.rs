@@ -13,6 +13,7 @@ use crate::outcome::{CallOutcome, CallResult, describe_lost_call};
 use crate::program::Program;
 use crate::session::{self, Era, SESSION_UNKNOWN, Server, Session};
 use crate::stderr_log::StderrLog;
+use bloomery_crds::pod::MCP_CONTAINER;
 use bloomery_crds::run::{BoundResource, ExternalMcp, McpEndpoint};
 use bloomery_engine::bindings;
 use bloomery_engine::event::ToolProgress;
@@ -132,6 +133,13 @@ impl Client {
     #[must_use]
     pub fn with_resources(self, resources: &[BoundResource]) -> Self {
         Self { resources: bindings::for_tools(resources), ..self }
+    }
+
+    /// Names the server in messages as the sidecar of this pod.
+    #[must_use]
+    pub fn as_sidecar(self) -> Self {
+        let name = format!("in the container {MCP_CONTAINER} of this pod ({})", self.name);
+        Self { name: Arc::from(name), ..self }
     }
 
     /// Shares lists of tools through a cache.

@@ -17,12 +17,19 @@ use serde::{Deserialize, Serialize};
     validation = Rule::new("has(self.container) ? !has(self.service) && !has(self.uri) : has(self.service) != has(self.uri)").message("exactly one of container (the operator runs it), service (it runs in the namespace) and uri (it is outside of the cluster) is needed"),
     validation = Rule::new("!has(self.uri) || self.uri.matches('^https://[^/?#@ ]+(/[^?# ]*)?$')").message("must be an https URL without user, query or fragment, such as https://tools.example/mcp").field_path(".uri"),
     validation = Rule::new("!has(self.headers) || has(self.uri)").message("is only allowed with uri").field_path(".headers"),
-    validation = Rule::new("!has(self.ca) || has(self.uri)").message("is only allowed with uri").field_path(".ca")
+    validation = Rule::new("!has(self.ca) || has(self.uri)").message("is only allowed with uri").field_path(".ca"),
+    validation = Rule::new("!has(self.scope) || self.scope != 'Job' || has(self.container)").message("Job is only allowed with container: the operator does not start other servers").field_path(".scope"),
+    validation = Rule::new("!has(self.container) || !has(self.container.bindings) || (has(self.scope) && self.scope == 'Job')").message("is only allowed with scope Job: all Jobs share another server").field_path(".container.bindings"),
+    validation = Rule::new("!has(self.container) || !has(self.container.health) || !has(self.scope) || self.scope != 'Job'").message("is not allowed with scope Job: the worker connects to the server itself").field_path(".container.health")
 )]
 pub struct McpServer {
-    /// A server that the operator runs, with one Deployment and one Service for all Jobs of the Skill.
+    /// A server that the operator runs: one Deployment and one Service for all Jobs of the Skill, or, with `scope: Job`, a sidecar
+    /// of each worker pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<McpContainer>,
+    /// The Jobs that share a `container`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<McpScope>,
     /// An existing Service in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<McpService>,
@@ -44,6 +51,24 @@ pub struct McpServer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub tools_digest: Option<Digest>,
+}
+
+impl McpServer {
+    /// Returns the server that each worker pod has as a sidecar.
+    pub fn sidecar(&self) -> Option<&McpContainer> {
+        self.container.as_ref().filter(|_| self.scope == Some(McpScope::Job))
+    }
+}
+
+/// The Jobs that share a `container`. `Skill`: all Jobs of the Skill. `Job`: each worker pod has a server of its own, as a sidecar
+/// that the worker reaches over the loopback interface. It has the file systems that the Job binds, at the same paths as the worker,
+/// and the secrets in `container.bindings`. Default: `Skill`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum McpScope {
+    /// All Jobs of the Skill.
+    Skill,
+    /// One Job: the server is a sidecar of its worker pod.
+    Job,
 }
 
 /// A header of each request to an MCP server. Its value comes from a Secret.
@@ -93,7 +118,7 @@ pub struct McpContainer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 4096)))]
     pub args: Vec<String>,
-    /// The port of the pod. Default: 8080.
+    /// The port of the pod. With `scope: Job`, a server that speaks HTTP itself should listen on 127.0.0.1 only. Default: 8080.
     #[serde(default = "default_port")]
     #[schemars(range(min = 1, max = 65_535))]
     pub port: u16,
@@ -101,16 +126,47 @@ pub struct McpContainer {
     #[serde(default = "default_path")]
     #[schemars(length(min = 1, max = 512), regex(pattern = r"^/[^?#\s]*$"))]
     pub path: String,
-    /// How its health is checked. Default: a connection to the port.
+    /// How its health is checked. Not with `scope: Job`. Default: a connection to the port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<McpHealth>,
     /// Environment variables, as in a pod. With `valueFrom`, the server can use a secret that no worker can read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Vec<EnvVar>,
+    /// Secrets that the Job binds to resources of the Skill, for the server. Their values reach the server alone, and never the
+    /// worker. Only with `scope: Job`. A resource that the Job does not bind is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub bindings: Vec<McpBinding>,
     /// Resource requests and limits, as in a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
+}
+
+/// A secret that the Job binds, for its MCP server: as an environment variable, or as a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("has(self.env) != has(self.path)").message("exactly one of env and path is needed"),
+    validation = Rule::new("!has(self.probeValue) || has(self.env)").message("is only allowed with env").field_path(".probeValue")
+)]
+pub struct McpBinding {
+    /// The name of a resource of the Skill, of the type `connection_string` or `credential`.
+    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z][a-z0-9_]*$"))]
+    pub resource: String,
+    /// The environment variable that has the value, such as `DATABASE_URL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$"))]
+    pub env: Option<String>,
+    /// The file that has the value, such as `/secrets/db`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256), regex(pattern = r"^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$"))]
+    pub path: Option<String>,
+    /// The value of the environment variable in the pod of a probe, which has no Job and so no secrets. Set it to a value without
+    /// use, such as `postgres://probe@localhost/probe`, if the server does not start without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub probe_value: Option<String>,
 }
 
 /// The health check of an MCP server that the operator runs: an HTTP GET request, which must not begin a session.

@@ -144,3 +144,24 @@ fn a_pod_of_another_owner_is_ignored_unless_it_is_recorded() {
     copy.metadata.uid = Some("another pod of that name".into());
     assert_eq!(WorkerPod::read(&copy, JOB, recorded.as_ref(), at(0)), None);
 }
+
+#[test]
+fn a_worker_that_has_ended_beside_a_running_sidecar_has_ended() {
+    let mut pod = ended_pod(2, 30, Some(message(2, PodEnd::Finished, Some(OutcomeCode::Succeeded))));
+    pod.status.as_mut().unwrap().phase = Some("Running".into());
+    let ended = read(&pod, 40);
+    assert_eq!(ended.end_time(), Some(at(30)));
+    assert!(ended.message.is_some());
+}
+
+#[test]
+fn a_sidecar_that_is_not_ready_does_not_mean_that_the_node_is_lost() {
+    let mut pod = with_condition("Ready", "ContainersNotReady", running());
+    let mut sidecar = container(running());
+    (sidecar.name, sidecar.ready) = ("mcp".into(), false);
+    pod.status.as_mut().unwrap().init_container_statuses = Some(vec![sidecar.clone()]);
+    assert_eq!(problem(&pod, 900), None);
+    sidecar.ready = true;
+    pod.status.as_mut().unwrap().init_container_statuses = Some(vec![sidecar]);
+    assert_eq!(problem(&pod, 900).map(|problem| problem.reason), Some(Reason::NodeLost));
+}

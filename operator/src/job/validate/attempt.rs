@@ -1,5 +1,6 @@
 //! The validated attempt: the only input of the build step.
 
+use crate::mcp_container::sidecar::Sidecar;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
@@ -37,6 +38,8 @@ pub struct ValidAttempt {
     pub models: Vec<ModelEndpoint>,
     /// The credentials of an MCP server outside of the cluster.
     pub external_mcp: Option<ExternalMcp>,
+    /// The MCP server that the pod has as a sidecar.
+    pub sidecar: Option<Sidecar>,
     /// The settings that the Skill makes for its worker pods.
     pub pod: Option<PodSettings>,
     /// The resources that the Job binds.

@@ -2,7 +2,7 @@
 
 use super::super::validate::{InvalidSkill, ValidSkill};
 use super::metadata::metadata;
-use super::{bridge, mcp_resources};
+use crate::mcp_container::{bridge, resources};
 use crate::settings::{PodDefaults, Settings, WorkerSettings};
 use bloomery_crds::v1alpha1::{McpContainer, McpHealth};
 use bloomery_crds::{names, pod};
@@ -18,6 +18,9 @@ use std::collections::BTreeMap;
 
 /// The name of the server's port and of its container.
 pub const PORT_NAME: &str = "mcp";
+
+/// The address on which the bridge listens.
+const ALL_ADDRESSES: &str = "0.0.0.0";
 
 /// The seconds that a server may take to listen before it is restarted.
 pub const STARTUP_SECONDS: i32 = 120;
@@ -41,7 +44,7 @@ pub fn build_mcp_deployment(
     container: &McpContainer,
     settings: &Settings,
 ) -> Result<Deployment, InvalidSkill> {
-    let resources = mcp_resources::resolve(container.resources.as_ref(), &settings.mcp)?;
+    let resources = resources::resolve(container.resources.as_ref(), &settings.mcp).map_err(InvalidSkill::new)?;
     let metadata = metadata(skill, names::mcp_server(&skill.name), "mcp");
     let mut pod_metadata = ObjectMeta { labels: metadata.labels.clone(), ..ObjectMeta::default() };
     let pod = settings.mcp.pod.with_skill(skill.spec.pods.as_ref().and_then(|pods| pods.mcp.as_ref()));
@@ -105,7 +108,7 @@ fn pod_spec(
 fn server_container(container: &McpContainer, resources: ResourceRequirements) -> Container {
     let list = |items: &Vec<String>| (!items.is_empty()).then(|| items.clone());
     let (command, args) = if container.is_stdio() {
-        (Some(bridge::command(container)), None)
+        (Some(bridge::command(container, ALL_ADDRESSES)), None)
     } else {
         (list(&container.command), list(&container.args))
     };

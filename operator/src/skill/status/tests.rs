@@ -116,7 +116,8 @@ fn a_secret_that_reaches_no_tool_is_named_and_does_not_block_the_skill() {
     let skill = fixtures::complete();
     let status = compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &ProbeState::NoServer, &at(1));
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
-    let remark = "; ledger reaches nothing, because no tool gets a connection_string: give it to the MCP server";
+    let remark =
+        "; ledger reaches nothing, because only an MCP server of scope Job gets a connection_string: name it in";
     assert!(accepted.message.contains(remark), "{}", accepted.message);
     assert_eq!(accepted.status, "True");
     assert!(!is_true(&status.conditions, ConditionType::Stalled));

@@ -7,6 +7,7 @@ use bloomery_cel::Dialect;
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
+use bloomery_crds::sidecar;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
     faults.extend(condition_faults(spec));
     faults.extend(schema_fault(spec));
     faults.extend(workflow_faults(spec));
+    faults.extend(sidecar::faults(spec).into_iter().map(|fault| format!("{}: {}.", fault.path, fault.message)));
     faults
 }
 
@@ -132,6 +134,10 @@ mod tests {
     #[case::intent(
         "/policy/workflows/0/intents", json!(["refunds"]),
         "spec.policy.workflows[0].intents[0]: \"refunds\" is not an id in spec.intents.supported. Did you mean \"refund\"?"
+    )]
+    #[case::binding_of_a_shared_server(
+        "/mcpServer", json!({"container": {"image": "db:1", "bindings": [{"resource": "ledger", "env": "DB"}]}}),
+        "spec.mcpServer.container.bindings: is only allowed with scope Job"
     )]
     #[case::step("/policy/workflows/0/steps", json!(["a", "b", "a"]), "spec.policy.workflows[0].steps[2]: \"a\" is a duplicate")]
     fn each_invalid_field_is_reported_with_its_path(

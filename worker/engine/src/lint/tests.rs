@@ -508,8 +508,25 @@ fn tools_without_a_server_are_reported(#[case] changed: Value, #[case] tools: Op
     assert_eq!(messages, Vec::from_iter(expected.as_deref()), "{findings:?}");
 }
 
+#[test]
+fn the_server_of_a_job_gets_the_secrets_that_it_names_and_its_faults_are_errors() {
+    let server = |resource: &str| {
+        let bindings = json!([{"resource": resource, "env": "DATABASE_URL"}]);
+        json!({"scope": "Job", "container": {"image": "db:1", "bindings": bindings}, "service": null})
+    };
+    let found = |resource: &str| {
+        declared_only(&with(json!({
+            "resources": [{"name": "ledger", "type": "connection_string"}, {"name": "code", "type": "filesystem"}],
+            "mcpServer": server(resource),
+        })))
+    };
+    assert_eq!(found("ledger"), []);
+    let paths: Vec<String> = found("code").into_iter().map(|finding| finding.path).collect();
+    assert_eq!(paths, ["spec.mcpServer.container.bindings[0].resource", "spec.resources[0]"]);
+}
+
 #[rstest]
-#[case::a_connection_string(json!([{"name": "ledger", "type": "connection_string"}]), Some("no tool gets a connection_string"))]
+#[case::a_connection_string(json!([{"name": "ledger", "type": "connection_string"}]), Some("only an MCP server of scope Job gets a connection_string"))]
 #[case::an_unused_credential(
     json!([{"name": "key", "type": "credential"}, {"name": "shop", "type": "api_endpoint"}]),
     Some("no api_endpoint uses it")

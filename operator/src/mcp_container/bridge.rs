@@ -5,6 +5,7 @@
 
 use crate::settings::WorkerSettings;
 use bloomery_crds::pod;
+use bloomery_crds::sidecar::BLOOMERY_DIR;
 use bloomery_crds::v1alpha1::McpContainer;
 use k8s_openapi::api::core::v1::{Container, EmptyDirVolumeSource, ResourceRequirements, Volume, VolumeMount};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -13,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 const NAME: &str = "bridge";
 
 /// The directory of the copied program. It is not one that an image has.
-const DIR: &str = "/bloomery";
+const DIR: &str = BLOOMERY_DIR;
 
 /// Returns the path of the copied program.
 fn program() -> String {
@@ -21,7 +22,7 @@ fn program() -> String {
 }
 
 /// Builds the volume of the copied program.
-pub(super) fn volume() -> Volume {
+pub fn volume() -> Volume {
     Volume {
         name: NAME.to_owned(),
         empty_dir: Some(EmptyDirVolumeSource {
@@ -33,39 +34,46 @@ pub(super) fn volume() -> Volume {
 }
 
 /// Builds the mount of the volume in the container of the server.
-pub(super) fn mount() -> VolumeMount {
+pub fn mount() -> VolumeMount {
     VolumeMount { name: NAME.to_owned(), mount_path: DIR.to_owned(), read_only: Some(true), ..VolumeMount::default() }
 }
 
 /// Builds the init container, which copies the program.
-pub(super) fn init_container(worker: &WorkerSettings) -> Container {
+pub fn init_container(worker: &WorkerSettings) -> Container {
+    Container {
+        volume_mounts: Some(vec![VolumeMount { read_only: None, ..mount() }]),
+        ..helper(NAME, vec!["install".to_owned(), program()], worker)
+    }
+}
+
+/// Builds an init container that runs the bridge of the worker's image with these arguments.
+pub(super) fn helper(name: &str, arguments: Vec<String>, worker: &WorkerSettings) -> Container {
     let quantities = |cpu: &str, memory: &str| {
         let pairs =
             [("cpu", cpu), ("memory", memory)].map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())));
         Some(pairs.into())
     };
     Container {
-        name: NAME.to_owned(),
+        name: name.to_owned(),
         image: Some(worker.image.clone()),
         image_pull_policy: Some(worker.pull_policy.to_string()),
-        command: Some(vec!["/usr/local/bin/bloomery-bridge".to_owned(), "install".to_owned(), program()]),
+        command: Some(["/usr/local/bin/bloomery-bridge".to_owned()].into_iter().chain(arguments).collect()),
         resources: Some(ResourceRequirements {
             requests: quantities("10m", "16Mi"),
             limits: quantities("500m", "64Mi"),
             ..ResourceRequirements::default()
         }),
         security_context: Some(pod::restricted_container()),
-        volume_mounts: Some(vec![VolumeMount { read_only: None, ..mount() }]),
         ..Container::default()
     }
 }
 
-/// Returns the command of the server's container: the bridge, with the command line of the server.
-pub(super) fn command(container: &McpContainer) -> Vec<String> {
+/// Returns the command of the server's container: the bridge, which listens at this address, with the command line of the server.
+pub fn command(container: &McpContainer, address: &str) -> Vec<String> {
     let serve = [
         program(),
         "serve".to_owned(),
-        format!("--listen=0.0.0.0:{}", container.port),
+        format!("--listen={address}:{}", container.port),
         format!("--path={}", container.path),
         "--".to_owned(),
     ];
