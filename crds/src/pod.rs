@@ -3,18 +3,29 @@
 //! Pods pass the `restricted` Pod Security Standard. Pods that share a `ReadWriteOnce` volume are scheduled to one node.
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, ContainerStatus, Pod, PodAffinity, PodAffinityTerm, PodSecurityContext, SeccompProfile,
-    SecurityContext,
+    Affinity, Capabilities, ContainerStateTerminated, ContainerStatus, Pod, PodAffinity, PodAffinityTerm,
+    PodSecurityContext, SeccompProfile, SecurityContext,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 /// The name of the worker's container in a worker pod. The worker prints the conversation to the container's log.
 pub const WORKER_CONTAINER: &str = "worker";
 
-/// Returns whether all containers of a pod have ended.
+/// Returns whether a pod has ended: all of its containers, or its worker. A container that a webhook injected may run on after the worker,
+/// which is never restarted.
 pub fn has_ended(pod: &Pod) -> bool {
+    has_terminal_phase(pod) || worker_end(pod).is_some()
+}
+
+/// Returns whether all containers of a pod have ended.
+pub fn has_terminal_phase(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Returns the end of the worker's container.
+pub fn worker_end(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    worker_status(pod)?.state.as_ref()?.terminated.as_ref()
 }
 
 /// Returns the status of the worker's container. `None` until the kubelet has reported it.

@@ -30,11 +30,14 @@ use std::fmt::Debug;
 /// The duration of a watch in seconds. The API server ends the watch, and the next one continues at the same version.
 pub const WATCH_SECONDS: u32 = 60;
 
+/// The number of objects in a page of the initial list. The operator holds a page as text and as objects before it trims them.
+const PAGE_SIZE: u32 = 100;
+
 /// One cache for each kind.
 pub struct Caches {
     /// All Skills.
     pub skills: Cache<Guarded<Skill>>,
-    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue.
+    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue. Of those that have ended, only what can still matter.
     pub jobs: Cache<Guarded<Job>>,
     /// All Models.
     pub models: Cache<Guarded<Model>>,
@@ -73,7 +76,7 @@ pub struct Caches {
 impl Caches {
     /// Creates the caches and the stream that feeds them.
     pub fn new(client: &Client) -> (Self, Feed) {
-        let all = || watcher::Config::default().timeout(WATCH_SECONDS);
+        let all = || watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE_SIZE);
         let managed = || all().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
         let revisions = managed().labels(&format!(
             "{}={},{}=revision",
@@ -87,7 +90,7 @@ impl Caches {
         let mut feeds = Vec::new();
         let caches = Self {
             skills: cache(client, all(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            jobs: cache(client, all(), CacheOptions::trimmed(trim::metadata).indexed_by(continued_job), &mut feeds),
+            jobs: cache(client, all(), CacheOptions::trimmed(trim::job).indexed_by(continued_job), &mut feeds),
             models: cache(client, all(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             approvals: cache(client, all(), CacheOptions::trimmed(trim::approval).indexed_by(job_uid), &mut feeds),
             policies: cache(client, of_charts(), CacheOptions::trimmed(trim::metadata), &mut feeds),

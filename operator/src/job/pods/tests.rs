@@ -5,7 +5,9 @@ use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::report::PodEnd;
 use bloomery_crds::v1alpha1::AskedQuestion;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateRunning, ContainerStateWaiting, PodCondition, PodSpec};
+use k8s_openapi::api::core::v1::{
+    ContainerState, ContainerStateRunning, ContainerStateWaiting, ContainerStatus, PodCondition, PodSpec,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
@@ -106,6 +108,20 @@ fn the_time_and_the_cause_of_an_end_are_read() {
     let evicted = read(&evicted, 40);
     assert_eq!(evicted.state, PodState::Ended { at: None, how: "Evicted".into(), disrupted: true });
     assert_eq!(evicted.end_time(), Some(at(0)));
+}
+
+#[test]
+fn a_pod_whose_worker_has_ended_has_ended_although_a_sidecar_runs_on() {
+    let mut pod = ended_pod(2, 30, None);
+    assert!(!read(&pod, 40).outlives_worker);
+    let status = pod.status.as_mut().unwrap();
+    status.phase = Some("Running".into());
+    let sidecar = ContainerStatus { name: "proxy".into(), ..container(running()) };
+    status.container_statuses.as_mut().unwrap().push(sidecar);
+    let seen = read(&pod, 40);
+    assert!(seen.outlives_worker);
+    let how = "exit code 137 (OOMKilled)".into();
+    assert_eq!(seen.state, PodState::Ended { at: Some(at(30)), how, disrupted: false });
 }
 
 #[test]
