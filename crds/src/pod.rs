@@ -3,8 +3,8 @@
 //! Pods pass the `restricted` Pod Security Standard. Pods that share a `ReadWriteOnce` volume are scheduled to one node.
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, ContainerStatus, Pod, PodAffinity, PodAffinityTerm, PodSecurityContext, SeccompProfile,
-    SecurityContext,
+    Affinity, Capabilities, ContainerStateTerminated, ContainerStatus, Pod, PodAffinity, PodAffinityTerm,
+    PodSecurityContext, SeccompProfile, SecurityContext,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
@@ -14,12 +14,28 @@ pub const WORKER_CONTAINER: &str = "worker";
 /// The name of the container of an MCP server, in a pod of its own or as a sidecar of a worker pod.
 pub const MCP_CONTAINER: &str = "mcp";
 
-/// Returns whether the worker of a pod has ended, and is not restarted. A sidecar may still run: until the kubelet has stopped it, or, if
-/// somebody has added it as an ordinary container, for ever.
+/// Returns whether a pod has ended: all of its containers, or its worker, which is never restarted. A sidecar may run until the kubelet
+/// has stopped it, and a container that a webhook injected for ever.
 pub fn has_ended(pod: &Pod) -> bool {
+    has_terminal_phase(pod) || worker_end(pod).is_some()
+}
+
+fn has_terminal_phase(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    let worker = worker_status(pod).and_then(|worker| worker.state.as_ref());
-    matches!(phase, Some("Succeeded" | "Failed")) || worker.is_some_and(|state| state.terminated.is_some())
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Returns whether a container beside the worker, such as one that a webhook injected, runs on after the worker. The kubelet stops only
+/// sidecars by itself.
+pub fn outlives_worker(pod: &Pod) -> bool {
+    let ends = |status: &ContainerStatus| status.state.as_ref().is_some_and(|state| state.terminated.is_some());
+    let containers = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
+    worker_end(pod).is_some() && containers.is_some_and(|containers| !containers.iter().all(ends))
+}
+
+/// Returns the end of the worker's container.
+pub fn worker_end(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    worker_status(pod)?.state.as_ref()?.terminated.as_ref()
 }
 
 /// Returns the status of the worker's container. `None` until the kubelet has reported it.

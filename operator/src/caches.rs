@@ -32,11 +32,14 @@ use std::fmt::Debug;
 /// The duration of a watch in seconds. The API server ends the watch, and the next one continues at the same version.
 pub const WATCH_SECONDS: u32 = 60;
 
+/// The number of objects in a page of the initial list. The operator holds a page as text and as objects before it trims them.
+const PAGE_SIZE: u32 = 100;
+
 /// One cache for each kind.
 pub struct Caches {
     /// All Skills.
     pub skills: Cache<Guarded<Skill>>,
-    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue.
+    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue. Of those that have ended, only what can still matter.
     pub jobs: Cache<Guarded<Job>>,
     /// All Models.
     pub models: Cache<Guarded<Model>>,
@@ -75,7 +78,7 @@ pub struct Caches {
 impl Caches {
     /// Creates the caches of these namespaces, or of all if there are none, and the stream that feeds them.
     pub fn new(client: &Client, namespaces: &[String]) -> (Self, Feed) {
-        let all = || watcher::Config::default().timeout(WATCH_SECONDS);
+        let all = || watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE_SIZE);
         let managed = || all().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
         let revisions = managed().labels(&format!(
             "{}={},{}=revision",
@@ -89,7 +92,7 @@ impl Caches {
         let mut watches = Watches { client, namespaces, feeds: Vec::new() };
         let caches = Self {
             skills: watches.of_tenants(all(), CacheOptions::trimmed(trim::metadata)),
-            jobs: watches.of_tenants(all(), CacheOptions::trimmed(trim::metadata).indexed_by(continued_job)),
+            jobs: watches.of_tenants(all(), CacheOptions::trimmed(trim::job).indexed_by(continued_job)),
             models: watches.of_tenants(all(), CacheOptions::trimmed(trim::metadata)),
             approvals: watches.of_tenants(all(), CacheOptions::trimmed(trim::approval).indexed_by(job_uid)),
             policies: watches.of_cluster(of_charts(), CacheOptions::trimmed(trim::metadata)),

@@ -99,6 +99,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_pods = skills.clone();
     let store_for_faults = skills.clone();
     let store_for_tools = skills.clone();
+    let store_for_ended_jobs = skills.clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
@@ -131,7 +132,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_memory_fault(&store_for_faults, job)),
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_changed_tools(&store_for_tools, job)),
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
-        wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
+        wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&store_for_ended_jobs, &jobs, job)),
     ]
 }
 
@@ -204,18 +205,27 @@ fn is_readable_and(skills: &Store<Guarded<Skill>>, skill: &Wake<Skill>, accept: 
     skills.get(skill).is_some_and(|skill| skill.0.as_ref().is_ok_and(accept))
 }
 
-/// Returns the Skill of a Job that ended, is being deleted, or was deleted; none for any other Job.
+/// Returns the Skill of a Job that ended, is being deleted, or was deleted, if that may change the Skill: the Job ran on an earlier revision,
+/// which the Skill may delete now, or the Skill is being deleted.
 ///
 /// A Job without finalizers is deleted without a deletion timestamp, so the cache is checked. A new Job may have the same
 /// name, so the UID is compared.
-fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+fn skill_of_ended_job(
+    skills: &Store<Guarded<Skill>>,
+    jobs: &Store<Guarded<Job>>,
+    job: &Guarded<Job>,
+) -> Vec<Wake<Skill>> {
     let Ok(readable) = &job.0 else { return Vec::new() };
     let is_cached = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|cached| cached.uid() == job.uid());
-    let needs_revision = is_cached && fetch::is_unfinished(readable) && readable.metadata.deletion_timestamp.is_none();
-    match (&readable.metadata.namespace, needs_revision) {
-        (Some(namespace), false) => vec![ObjectRef::new(&readable.spec.skill).within(namespace)],
-        _ => Vec::new(),
+    if is_cached && fetch::is_unfinished(readable) && readable.metadata.deletion_timestamp.is_none() {
+        return Vec::new();
     }
+    let of_job = readable.status.as_ref().and_then(|status| status.skill_revision.as_ref());
+    let may_change = |skill: &Skill| {
+        let current = skill.status.as_ref().and_then(|status| status.revision.as_ref());
+        skill.metadata.deletion_timestamp.is_some() || (of_job.is_some() && of_job != current)
+    };
+    skill_of_job(readable).filter(|skill| is_readable_and(skills, skill, may_change)).into_iter().collect()
 }
 
 #[cfg(test)]

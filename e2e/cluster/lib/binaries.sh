@@ -6,7 +6,7 @@
 NODE_SETS=(kubernetes runc containerd etcd coredns pause)
 SETS=("${NODE_SETS[@]}" helm)
 # Only stories use these, so `up` does not build them.
-STORY_SETS=(kstatus)
+STORY_SETS=(kstatus kwok)
 
 # version_of SET MODULE: the version in go.mod.
 version_of() { sed -n "s|^\(require \)\?\s*$2 \(v[^ ]*\).*|\2|p" "$CLUSTER_DIR/go/$1/go.mod" | head -1; }
@@ -47,7 +47,7 @@ key() { sha256sum | cut -c1-16; }
 # set_of NAME: the set of a binary.
 set_of() {
   case $1 in
-    etcd | coredns | helm | runc | pause | kstatus) echo "$1" ;;
+    etcd | coredns | helm | runc | pause | kstatus | kwok) echo "$1" ;;
     containerd* | ctr) echo containerd ;;
     *) echo kubernetes ;;
   esac

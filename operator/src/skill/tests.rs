@@ -286,21 +286,27 @@ async fn an_mcp_server_is_kept_while_a_job_runs_on_a_revision_with_it() {
 }
 
 #[tokio::test]
-async fn the_end_and_the_deletion_of_a_job_wake_its_skill() {
+async fn the_end_and_the_deletion_of_a_job_on_an_earlier_revision_wake_its_skill() {
     let api = provisioned(&fixtures::without_server()).await;
-    let revision = api.get(SKILL)["status"]["revision"].clone();
+    let current = api.get(SKILL)["status"]["revision"].clone();
+    let mut revision = current.clone();
+    revision["name"] = json!("orders-earlier");
     api.put(JOB, job_on(&revision));
     let context = api.operator().await;
-    let jobs = context.caches.jobs.store();
-    let read = |job: Value| serde_json::from_value::<Guarded<Job>>(job).unwrap();
-    assert_eq!(skill_of_ended_job(jobs, &read(job_on(&revision))), []);
-    let mut finished = job_on(&revision);
-    finished["status"]["phase"] = json!("Failed");
-    assert_eq!(skill_of_ended_job(jobs, &read(finished)).len(), 1);
+    let woken = |job: Value| {
+        let job = serde_json::from_value::<Guarded<Job>>(job).unwrap();
+        skill_of_ended_job(context.caches.skills.store(), context.caches.jobs.store(), &job).len()
+    };
+    assert_eq!(woken(job_on(&revision)), 0, "the Job needs its revision");
+    for (revision, times) in [(&revision, 1), (&current, 0)] {
+        let mut finished = job_on(revision);
+        finished["status"]["phase"] = json!("Failed");
+        assert_eq!(woken(finished), times);
+    }
     for (field, value) in [("name", "another"), ("uid", "new")] {
         let mut other = job_on(&revision);
         other["metadata"][field] = json!(value);
-        assert_eq!(skill_of_ended_job(jobs, &read(other)).len(), 1, "the Job is not in the cache");
+        assert_eq!(woken(other), 1, "the Job is not in the cache");
     }
 }
 

@@ -5,7 +5,9 @@ use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::report::PodEnd;
 use bloomery_crds::v1alpha1::AskedQuestion;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateRunning, ContainerStateWaiting, PodCondition, PodSpec};
+use k8s_openapi::api::core::v1::{
+    ContainerState, ContainerStateRunning, ContainerStateWaiting, ContainerStatus, PodCondition, PodSpec,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
@@ -109,6 +111,20 @@ fn the_time_and_the_cause_of_an_end_are_read() {
 }
 
 #[test]
+fn a_pod_whose_worker_has_ended_has_ended_although_a_sidecar_runs_on() {
+    let mut pod = ended_pod(2, 30, None);
+    assert!(!read(&pod, 40).outlives_worker);
+    let status = pod.status.as_mut().unwrap();
+    status.phase = Some("Running".into());
+    let sidecar = ContainerStatus { name: "proxy".into(), ..container(running()) };
+    status.container_statuses.as_mut().unwrap().push(sidecar);
+    let seen = read(&pod, 40);
+    assert!(seen.outlives_worker);
+    let how = "exit code 137 (OOMKilled)".into();
+    assert_eq!(seen.state, PodState::Ended { at: Some(at(30)), how, disrupted: false });
+}
+
+#[test]
 fn a_termination_message_of_another_attempt_or_job_is_ignored() {
     let termination = message(2, PodEnd::Finished, Some(OutcomeCode::Succeeded));
     assert_eq!(read(&ended_pod(2, 30, Some(termination.clone())), 40).message, Some(termination.clone()));
@@ -152,6 +168,7 @@ fn a_worker_that_has_ended_beside_a_running_sidecar_has_ended() {
     let ended = read(&pod, 40);
     assert_eq!(ended.end_time(), Some(at(30)));
     assert!(ended.message.is_some());
+    assert!(!ended.outlives_worker, "the kubelet stops the sidecar");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::mcp_container::problem;
 use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::names;
-use bloomery_crds::pod::{has_ended, worker_status};
+use bloomery_crds::pod::{worker_end, worker_status};
 use bloomery_crds::text::bounded;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -61,11 +61,15 @@ pub fn observe(pod: &Pod) -> Option<ProbePod> {
 }
 
 fn end(pod: &Pod) -> Option<End> {
-    let status = pod.status.as_ref().filter(|_| has_ended(pod))?;
-    let terminated = worker_status(pod).and_then(|worker| worker.state.as_ref()?.terminated.as_ref());
-    // A sidecar may still run, so the phase may not say it yet.
-    let has_succeeded = status.phase.as_deref() == Some("Succeeded")
-        || (status.phase.as_deref() != Some("Failed") && terminated.is_some_and(|ended| ended.exit_code == 0));
+    let status = pod.status.as_ref()?;
+    let terminated = worker_end(pod);
+    let has_succeeded = match (status.phase.as_deref(), terminated) {
+        (Some("Succeeded"), _) => true,
+        (Some("Failed"), _) => false,
+        // A container that a webhook injected runs on after the worker.
+        (_, Some(terminated)) => terminated.exit_code == 0,
+        (_, None) => return None,
+    };
     let at = terminated
         .and_then(|terminated| terminated.finished_at.as_ref())
         .or(pod.metadata.creation_timestamp.as_ref())?
