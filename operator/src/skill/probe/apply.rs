@@ -75,6 +75,7 @@ async fn create(
         wanted,
         number,
         report,
+        pod: skill.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
     };
     let unserializable = |source| Error::Json { what: "the input of a probe".to_owned(), source };
     let pod = build_pod(&inputs, &context.settings.worker).map_err(unserializable)?;

@@ -4,12 +4,12 @@ use super::decide::DEADLINE_SECONDS;
 use super::subject::Wanted;
 use crate::job::paths;
 use crate::owned;
-use crate::settings::{LogFormat, WorkerSettings};
+use crate::settings::{LogFormat, PodDefaults, WorkerSettings};
 use crate::worker_pod::{self, part_volume, read_only_mount, revision_volume, token_volume};
 use bloomery_crds::names;
 use bloomery_crds::probe::{ProbePart, SkillIdentity};
 use bloomery_crds::run::{self, ReportEndpoint, Sealed};
-use bloomery_crds::v1alpha1::RevisionRef;
+use bloomery_crds::v1alpha1::{PodSettings, RevisionRef};
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use std::collections::BTreeMap;
@@ -40,6 +40,8 @@ pub struct ProbeInputs {
     pub number: u32,
     /// The report endpoint.
     pub report: ReportEndpoint,
+    /// The fields that the Skill sets in the pods of its workers.
+    pub pod: Option<PodSettings>,
 }
 
 /// Builds the pod of a probe. It has no Kubernetes credentials, no memory and no Secrets, and passes the `restricted` Pod Security
@@ -48,14 +50,15 @@ pub struct ProbeInputs {
 /// # Errors
 /// If the probe's part cannot be serialized.
 pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod, serde_json::Error> {
-    let ProbeInputs { skill, owner, revision, wanted, number, report } = inputs;
+    let ProbeInputs { skill, owner, revision, wanted, number, report, pod } = inputs;
+    let pod = settings.pod.with_skill(pod.as_ref());
     let name = names::probe_pod(&skill.name, &skill.uid, &wanted.probe, *number);
     let part =
         ProbePart { skill: skill.clone(), pod: name.clone(), subject: wanted.subject.clone(), report: report.clone() };
     let part = run::seal(&part)?;
     let mut labels = owned::labels(names::COMPONENT_PROBE);
     labels.insert(names::LABEL_SKILL.to_owned(), skill.name.clone());
-    let metadata = ObjectMeta {
+    let mut metadata = ObjectMeta {
         name: Some(name),
         namespace: Some(skill.namespace.clone()),
         labels: Some(labels),
@@ -67,10 +70,16 @@ pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod,
         owner_references: Some(vec![owner.clone()]),
         ..ObjectMeta::default()
     };
-    Ok(Pod { metadata, spec: Some(spec(skill, revision, settings, &part)), status: None })
+    pod.label(&mut metadata);
+    Ok(Pod { metadata, spec: Some(spec(skill, revision, (settings, &pod), &part)), status: None })
 }
 
-fn spec(skill: &SkillIdentity, revision: &RevisionRef, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
+fn spec(
+    skill: &SkillIdentity,
+    revision: &RevisionRef,
+    (settings, pod): (&WorkerSettings, &PodDefaults),
+    part: &Sealed,
+) -> PodSpec {
     let mounts = vec![
         read_only_mount(REVISION, paths::REVISION_DIR),
         read_only_mount(PART, PART_DIR),
@@ -85,7 +94,7 @@ fn spec(skill: &SkillIdentity, revision: &RevisionRef, settings: &WorkerSettings
     PodSpec {
         service_account_name: Some(names::worker_service_account(&skill.name)),
         termination_grace_period_seconds: Some(1),
-        ..worker_pod::spec(settings, &settings.pod, container, volumes, DEADLINE_SECONDS)
+        ..worker_pod::spec(settings, pod, container, volumes, DEADLINE_SECONDS)
     }
 }
 
