@@ -57,6 +57,7 @@ impl Tenant {
                 variable("TENANT", self.namespace.clone()),
             ],
             resources: None,
+            protect: None,
         }
     }
 }

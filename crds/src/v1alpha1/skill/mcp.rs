@@ -74,7 +74,8 @@ fn protocol_header_rule() -> Rule {
 #[serde(rename_all = "camelCase")]
 #[x_kube(
     validation = Rule::new("!has(self.transport) || self.transport != 'stdio' || (has(self.command) && size(self.command) > 0)").message("command is needed with transport stdio: the command line of the server in its image").field_path(".command"),
-    validation = Rule::new("!has(self.transport) || self.transport != 'stdio' || !has(self.health)").message("is not allowed with transport stdio: the bridge listens as soon as the server answers").field_path(".health")
+    validation = Rule::new("!has(self.transport) || self.transport != 'stdio' || !has(self.health)").message("is not allowed with transport stdio: the bridge listens as soon as the server answers").field_path(".health"),
+    validation = Rule::new("!has(self.protect) || !has(self.transport) || self.transport != 'stdio'").message("is not allowed with transport stdio, which is always protected").field_path(".protect")
 )]
 pub struct McpContainer {
     /// The image.
@@ -111,6 +112,11 @@ pub struct McpContainer {
     /// Resource requests and limits, as in a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
+    /// If true, only workers of this Skill can call the server: a bridge in its pod listens in its place, verifies the token of
+    /// each request, and passes the request to `port` on the loopback address. The server must listen on 127.0.0.1, else others
+    /// reach it past the bridge. A server with `transport: stdio` is always protected. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protect: Option<bool>,
 }
 
 /// The health check of an MCP server that the operator runs: an HTTP GET request, which must not begin a session.
@@ -130,6 +136,23 @@ impl McpContainer {
     /// Returns whether the server speaks over its standard input and output.
     pub fn is_stdio(&self) -> bool {
         self.transport == Some(McpTransport::Stdio)
+    }
+
+    /// Returns whether a bridge verifies the requests to a server that speaks HTTP.
+    pub fn is_fronted(&self) -> bool {
+        !self.is_stdio() && self.protect == Some(true)
+    }
+}
+
+impl McpServer {
+    /// Returns whether workers send a token of the operator with each request: the operator runs the server.
+    pub fn takes_token(&self) -> bool {
+        self.container.is_some()
+    }
+
+    /// Returns whether the server answers no request without such a token: a bridge stands before it.
+    pub fn requires_token(&self) -> bool {
+        self.container.as_ref().is_some_and(|container| container.is_stdio() || container.is_fronted())
     }
 }
 
