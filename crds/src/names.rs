@@ -69,6 +69,9 @@ pub const COMPONENT_PROBE: &str = "probe";
 /// Annotation of a worker pod: the seal that proves that the operator created it.
 pub const ANNOTATION_SEAL: &str = "bloomery.dev/seal";
 
+/// Annotation of a pod of an MCP server that speaks HTTP: the public keys of the tokens of workers, as a JSON Web Key Set.
+pub const ANNOTATION_JWKS: &str = "bloomery.dev/jwks";
+
 /// Annotation of an object that the operator applied: the digest of the applied configuration. It also changes if a field was only
 /// removed from the configuration, which a comparison with the object would not find.
 pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";

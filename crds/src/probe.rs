@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// The path of the endpoint that receives the reports of probes.
 pub const PATH: &str = "/v1/probes";
 
+/// The path of the endpoint that gives probes the token for the server: that of their reports with this ending.
+pub const TOKEN_SUFFIX: &str = "/token";
+
 /// The most errors of rules in a report. The report counts the others.
 pub const MAX_RULE_ERRORS: usize = 8;
 
@@ -75,6 +78,17 @@ pub struct ProbeReport {
     /// The number of further errors.
     #[serde(default)]
     pub more_rule_errors: u32,
+}
+
+/// The request of a probe for the token of an MCP server that the operator runs. The response is a
+/// [`ServerToken`](crate::report::ServerToken).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenRequest {
+    /// The Skill.
+    pub skill: SkillIdentity,
+    /// The name of the pod.
+    pub pod: String,
 }
 
 /// The operator's response to the report of a probe.

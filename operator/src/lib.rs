@@ -26,6 +26,7 @@ pub mod model;
 pub mod owned;
 pub mod pod_seals;
 pub mod report;
+pub mod server_tokens;
 pub mod settings;
 pub mod skill;
 pub mod status;

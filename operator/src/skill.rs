@@ -37,6 +37,10 @@ const MAX_CONCURRENT_RECONCILES: u16 = 8;
 /// conflicting object may not wake the Skill, because objects without the operator's label are not watched.
 const CONFLICTING_OBJECT_RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
+/// The interval for retrying a Skill while the keys of tokens are not known. Without them, an MCP server would accept no worker. They
+/// are known soon after the start.
+const KEYS_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Reconciles Skills until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.skills.store().clone();
@@ -58,7 +62,8 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     // Validate (pure).
     let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
     // Build (pure).
-    let prepared = valid.and_then(|valid| build::build(&valid, &context.settings));
+    let Some(keys) = context.server_tokens.public_keys() else { return Ok(Action::requeue(KEYS_RETRY_INTERVAL)) };
+    let prepared = valid.and_then(|valid| build::build(&valid, &context.settings, &keys));
     // Apply (IO).
     let applied = match prepared {
         Ok(prepared) => Ok(Box::pin(apply::apply(prepared, &fetched, &context.applier)).await?),

@@ -9,6 +9,7 @@ use crate::health::{self, Liveness, Readiness};
 use crate::leader::{self, Leadership};
 use crate::metrics::Metrics;
 use crate::pod_seals::PodSeals;
+use crate::server_tokens::ServerTokens;
 use crate::settings::Settings;
 use crate::status::Statuses;
 use crate::{approval, job, model, report, skill};
@@ -163,6 +164,7 @@ fn create_context(
         metrics,
         report_ca_bundle: report::CaBundle::default(),
         pod_seals: PodSeals::default(),
+        server_tokens: ServerTokens::default(),
         readiness: Readiness::default(),
         leadership,
         client,

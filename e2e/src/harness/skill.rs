@@ -58,6 +58,7 @@ impl Tenant {
             ],
             bindings: Vec::new(),
             resources: None,
+            protect: None,
         }
     }
 }

@@ -131,7 +131,7 @@ impl Sidecar {
         let Self { container, resources, env, files, .. } = self;
         let list = |items: &Vec<String>| (!items.is_empty()).then(|| items.clone());
         let (command, args) = if container.is_stdio() {
-            (Some(bridge::command(container, LOOPBACK)), None)
+            (Some(bridge::command(container, LOOPBACK, bridge::open_access())), None)
         } else {
             (list(&container.command), list(&container.args))
         };

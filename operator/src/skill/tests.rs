@@ -166,7 +166,11 @@ async fn an_addition_that_comes_back_each_time_is_a_result_and_not_a_loop() {
     let api = provisioned(&fixtures::with_container()).await;
     let context = api.operator().await;
     let skill = validate::validate(&fixtures::with_container()).unwrap();
-    let PreparedMcp::Managed(managed) = build::build(&skill, &context.settings).unwrap().mcp else { panic!() };
+    let PreparedMcp::Managed(managed) =
+        build::build(&skill, &context.settings, &context.server_tokens.public_keys().unwrap()).unwrap().mcp
+    else {
+        panic!()
+    };
     let mut results = Vec::new();
     for _ in 0..5 {
         api.change(SERVICE, |service| service["spec"]["selector"]["team"] = json!("a"));

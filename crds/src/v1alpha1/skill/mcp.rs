@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
     validation = Rule::new("!has(self.ca) || has(self.uri)").message("is only allowed with uri").field_path(".ca"),
     validation = Rule::new("!has(self.scope) || self.scope != 'Job' || has(self.container)").message("Job is only allowed with container: the operator does not start other servers").field_path(".scope"),
     validation = Rule::new("!has(self.container) || !has(self.container.bindings) || (has(self.scope) && self.scope == 'Job')").message("is only allowed with scope Job: all Jobs share another server").field_path(".container.bindings"),
-    validation = Rule::new("!has(self.container) || !has(self.container.health) || !has(self.scope) || self.scope != 'Job'").message("is not allowed with scope Job: the worker connects to the server itself").field_path(".container.health")
+    validation = Rule::new("!has(self.container) || !has(self.container.health) || !has(self.scope) || self.scope != 'Job'").message("is not allowed with scope Job: the worker connects to the server itself").field_path(".container.health"),
+    validation = Rule::new("!has(self.container) || !has(self.container.protect) || !has(self.scope) || self.scope != 'Job'").message("is not allowed with scope Job: only the worker of the Job reaches the server").field_path(".container.protect")
 )]
 pub struct McpServer {
     /// A server that the operator runs: one Deployment and one Service for all Jobs of the Skill, or, with `scope: Job`, a sidecar
@@ -57,6 +58,21 @@ impl McpServer {
     /// Returns the server that each worker pod has as a sidecar.
     pub fn sidecar(&self) -> Option<&McpContainer> {
         self.container.as_ref().filter(|_| self.scope == Some(McpScope::Job))
+    }
+
+    /// Returns whether workers send a token of the operator with each request: the operator runs the server.
+    pub fn takes_token(&self) -> bool {
+        self.shared_container().is_some()
+    }
+
+    /// Returns whether the server answers no request without such a token: a bridge stands before it.
+    pub fn requires_token(&self) -> bool {
+        self.shared_container().is_some_and(|container| container.is_stdio() || container.is_fronted())
+    }
+
+    /// Returns the server that other pods of the cluster can reach, if the operator runs it.
+    fn shared_container(&self) -> Option<&McpContainer> {
+        self.container.as_ref().filter(|_| self.sidecar().is_none())
     }
 }
 
@@ -99,7 +115,8 @@ fn protocol_header_rule() -> Rule {
 #[serde(rename_all = "camelCase")]
 #[x_kube(
     validation = Rule::new("!has(self.transport) || self.transport != 'stdio' || (has(self.command) && size(self.command) > 0)").message("command is needed with transport stdio: the command line of the server in its image").field_path(".command"),
-    validation = Rule::new("!has(self.transport) || self.transport != 'stdio' || !has(self.health)").message("is not allowed with transport stdio: the bridge listens as soon as the server answers").field_path(".health")
+    validation = Rule::new("!has(self.transport) || self.transport != 'stdio' || !has(self.health)").message("is not allowed with transport stdio: the bridge listens as soon as the server answers").field_path(".health"),
+    validation = Rule::new("!has(self.protect) || !has(self.transport) || self.transport != 'stdio'").message("is not allowed with transport stdio, which is always protected").field_path(".protect")
 )]
 pub struct McpContainer {
     /// The image.
@@ -141,6 +158,11 @@ pub struct McpContainer {
     /// Resource requests and limits, as in a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
+    /// If true, only workers of this Skill can call the server: a bridge in its pod listens in its place, verifies the token of
+    /// each request, and passes the request to `port` on the loopback address. The server must listen on 127.0.0.1, else others
+    /// reach it past the bridge. A server with `transport: stdio` is always protected. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protect: Option<bool>,
 }
 
 /// A secret that the Job binds, for its MCP server: as an environment variable, or as a file.
@@ -186,6 +208,11 @@ impl McpContainer {
     /// Returns whether the server speaks over its standard input and output.
     pub fn is_stdio(&self) -> bool {
         self.transport == Some(McpTransport::Stdio)
+    }
+
+    /// Returns whether a bridge verifies the requests to a server that speaks HTTP.
+    pub fn is_fronted(&self) -> bool {
+        !self.is_stdio() && self.protect == Some(true)
     }
 }
 

@@ -83,6 +83,7 @@ async fn create(
         number,
         report,
         sidecar,
+        pod: skill.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
     };
     let unserializable = |source| Error::Json { what: "the input of a probe".to_owned(), source };
     let pod = build_pod(&inputs, &context.settings.worker).map_err(unserializable)?;
@@ -106,11 +107,9 @@ async fn create(
 fn sidecar(skill: &Skill, settings: &Settings) -> Result<Option<ProbedSidecar>, Vec<String>> {
     let Some(container) = skill.spec.mcp_server.as_ref().and_then(McpServer::sidecar) else { return Ok(None) };
     let filesystems = skill.spec.resources.iter().filter(|resource| resource.kind == ResourceType::Filesystem);
-    let pods = skill.spec.pods.as_ref();
-    let of_server = pods.and_then(|pods| pods.mcp.as_ref());
+    let of_server = skill.spec.pods.as_ref().and_then(|pods| pods.mcp.as_ref());
     Ok(Some(ProbedSidecar {
         server: Sidecar::new(container, of_server, &settings.mcp)?.with_probe_values(),
         filesystems: filesystems.map(|resource| resource.name.clone()).collect(),
-        pod: settings.worker.pod.with_skill(pods.and_then(|pods| pods.worker.as_ref())),
     }))
 }

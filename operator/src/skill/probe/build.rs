@@ -10,7 +10,7 @@ use crate::worker_pod::{self, part_volume, read_only_mount, revision_volume, tok
 use bloomery_crds::names;
 use bloomery_crds::probe::{ProbePart, SkillIdentity};
 use bloomery_crds::run::{self, ReportEndpoint, Sealed};
-use bloomery_crds::v1alpha1::RevisionRef;
+use bloomery_crds::v1alpha1::{PodSettings, RevisionRef};
 use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, PodSpec, Volume, VolumeMount};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -47,6 +47,8 @@ pub struct ProbeInputs {
     pub report: ReportEndpoint,
     /// The MCP server, if each Job has one of its own.
     pub sidecar: Option<ProbedSidecar>,
+    /// The fields that the Skill sets in the pods of its workers.
+    pub pod: Option<PodSettings>,
 }
 
 /// The MCP server of a Job, for a probe.
@@ -56,8 +58,6 @@ pub struct ProbedSidecar {
     pub server: Sidecar,
     /// The names of the file systems that Jobs bind. In a probe, they are empty directories.
     pub filesystems: Vec<String>,
-    /// The settings of the pods of the Skill's Jobs, which the pod of the probe gets too.
-    pub pod: PodDefaults,
 }
 
 /// Builds the pod of a probe. It has no Kubernetes credentials, no memory and no Secrets of Jobs, and passes the `restricted` Pod Security
@@ -66,7 +66,8 @@ pub struct ProbedSidecar {
 /// # Errors
 /// If the probe's part cannot be serialized.
 pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod, serde_json::Error> {
-    let ProbeInputs { skill, owner, revision: _, wanted, number, report, sidecar } = inputs;
+    let ProbeInputs { skill, owner, revision: _, wanted, number, report, sidecar: _, pod } = inputs;
+    let pod = settings.pod.with_skill(pod.as_ref());
     let name = names::probe_pod(&skill.name, &skill.uid, &wanted.probe, *number);
     let part =
         ProbePart { skill: skill.clone(), pod: name.clone(), subject: wanted.subject.clone(), report: report.clone() };
@@ -85,13 +86,11 @@ pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod,
         owner_references: Some(vec![owner.clone()]),
         ..ObjectMeta::default()
     };
-    if let Some(sidecar) = sidecar {
-        sidecar.pod.label(&mut metadata);
-    }
-    Ok(Pod { metadata, spec: Some(spec(inputs, settings, &part)), status: None })
+    pod.label(&mut metadata);
+    Ok(Pod { metadata, spec: Some(spec(inputs, (settings, &pod), &part)), status: None })
 }
 
-fn spec(inputs: &ProbeInputs, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
+fn spec(inputs: &ProbeInputs, (settings, pod): (&WorkerSettings, &PodDefaults), part: &Sealed) -> PodSpec {
     let ProbeInputs { skill, revision, sidecar, .. } = inputs;
     let mounts = vec![
         read_only_mount(REVISION, paths::REVISION_DIR),
@@ -107,7 +106,6 @@ fn spec(inputs: &ProbeInputs, settings: &WorkerSettings, part: &Sealed) -> PodSp
     let (empty, of_server): (Vec<Volume>, Vec<VolumeMount>) =
         directories.map(|(index, name)| empty_directory(index, name)).unzip();
     volumes.extend(empty);
-    let pod = sidecar.as_ref().map_or(&settings.pod, |sidecar| &sidecar.pod);
     let container = worker_pod::container(settings, args(inputs, settings, part), mounts);
     let mut spec = PodSpec {
         service_account_name: Some(names::worker_service_account(&skill.name)),

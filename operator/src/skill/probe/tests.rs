@@ -32,6 +32,7 @@ fn inputs(number: u32) -> ProbeInputs {
         number,
         report: ReportEndpoint { url: "https://operator:8443/v1/probes".into(), ca: "PEM".into() },
         sidecar: None,
+        pod: None,
     }
 }
 
@@ -40,9 +41,22 @@ fn inputs_with_sidecar() -> ProbeInputs {
     let skill = fixtures::with_sidecar();
     let container = skill.spec.mcp_server.as_ref().and_then(McpServer::sidecar).unwrap();
     let server = Sidecar::new(container, None, &mcp_settings()).unwrap().with_probe_values();
-    let pod = serde_json::from_value(json!({"nodeSelector": {"disk": "ssd"}, "podLabels": {"team": "a"}})).unwrap();
     let filesystems = vec!["codebase".to_owned()];
-    ProbeInputs { sidecar: Some(ProbedSidecar { server, filesystems, pod }), ..inputs(1) }
+    ProbeInputs { sidecar: Some(ProbedSidecar { server, filesystems }), ..inputs(1) }
+}
+
+#[test]
+fn a_probe_has_the_labels_and_nodes_of_workers_that_the_installation_and_the_skill_set() {
+    let mut settings = worker_settings();
+    settings.pod = serde_json::from_value(json!({
+        "podLabels": {"team": "a"}, "podAnnotations": {"mesh": "off"}, "skillMaySet": ["nodeSelector"],
+    }))
+    .unwrap();
+    let own = serde_json::from_value(json!({"nodeSelector": {"gpu": "yes"}, "labels": {"team": "b"}})).unwrap();
+    let pod = build_pod(&ProbeInputs { pod: Some(own), ..inputs(1) }, &settings).unwrap();
+    assert_eq!(pod.metadata.labels.unwrap()["team"], "a");
+    assert_eq!(pod.metadata.annotations.unwrap()["mesh"], "off");
+    assert_eq!(pod.spec.unwrap().node_selector.unwrap()["gpu"], "yes");
 }
 
 /// The pod of a try that was created at second 0, with a status.
