@@ -109,11 +109,14 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         tracing::warn!("the trace cannot be written to `{}` in the Skill's memory: {error}", trace::DIR);
     }
     let external_wait = Duration::from_secs(args.patience);
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(external_wait), redactor)?;
-    let cache = SharedCache::new(&args.memory, &args.pod_uid);
     let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
-    let addresses =
-        AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
+    let addresses = AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone())
+        .with_shared(args.shared_host.clone())
+        .without_ranges(args.deny_range.clone())
+        .without_api_server(api_server);
+    let retry_policy = model::RetryPolicy::new(external_wait);
+    let models = model::Clients::new(&part.models, &part.job.uid, &retry_policy, addresses.clone(), redactor)?;
+    let cache = SharedCache::new(&args.memory, &args.pod_uid);
     let tools = mcp_client(&inputs, cache.clone(), addresses.clone(), redactor)?;
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
@@ -152,7 +155,7 @@ fn mcp_client(
         let external = inputs.part.external_mcp.clone().unwrap_or_default();
         mcp::Client::external(addresses, endpoint, &external, redactor.clone())
     } else {
-        mcp::Client::new(endpoint, redactor.clone())?
+        mcp::Client::restricted(addresses, endpoint, redactor.clone())?
     };
     let client = client.with_resources(&inputs.part.resources);
     let client = client.with_max_result_bytes(inputs.revision.spec.max_result_bytes());
