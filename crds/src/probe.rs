@@ -82,9 +82,9 @@ pub struct ProbeReport {
 #[serde(rename_all = "camelCase")]
 pub struct ProbeReceipt {}
 
-/// Returns the digest of the MCP server that pins belong to: of `spec.mcpServer` without `toolsDigest`.
+/// Returns the digest of the MCP server that pins belong to: of `spec.mcpServer` without `toolsDigest` and `egress`.
 pub fn server_digest(server: &McpServer) -> Digest {
-    let server = McpServer { tools_digest: None, ..server.clone() };
+    let server = McpServer { tools_digest: None, egress: Vec::new(), ..server.clone() };
     Digest::of_value(&serde_json::to_value(server).unwrap_or_default())
 }
 
@@ -109,6 +109,8 @@ mod tests {
         };
         let pinned = server(json!({ "toolsDigest": Digest::of_bytes(b"tools") }));
         assert_eq!(server_digest(&server(json!({}))), server_digest(&pinned));
+        let connected = server(json!({ "egress": [{ "host": "api.example.com" }] }));
+        assert_eq!(server_digest(&server(json!({}))), server_digest(&connected));
         let other = server(json!({ "service": { "name": "orders", "port": 81 } }));
         assert_ne!(server_digest(&other), server_digest(&pinned));
     }

@@ -27,7 +27,7 @@ pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};
 pub use skill::{
     ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallLimit, CallPolicy, Context, DirectoryUsage, EffectPolicy,
     EndpointAuth, EndpointRule, Engine, Entity, FinalizationGate, FoundTools, Guardrails, Intent, IntentDetection,
-    Intents, LimitScope, ListSource, McpContainer, McpHeader, McpHealth, McpServer, McpService, McpStatus,
+    Intents, LimitScope, ListSource, McpContainer, McpEgress, McpHeader, McpHealth, McpServer, McpService, McpStatus,
     McpTransport, Memory, MemoryUsage, Method, OutOfDomain, OutOfDomainAction, OutputContract, OutputField,
     PodSettings, Pods, Policy, Problem, ReclaimPolicy, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef,
     Role, Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput, ToolOutput,

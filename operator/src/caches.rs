@@ -19,6 +19,7 @@ use futures::stream::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::ObjectRef;
@@ -54,7 +55,9 @@ pub struct Caches {
     pub deployments: Cache<Deployment>,
     /// The `PodDisruptionBudget`s that the operator manages. An update is not announced if it changes only the status.
     pub budgets: Cache<PodDisruptionBudget>,
-    /// All Services. Of those that the operator does not manage, only the name, type and ports.
+    /// The network policies that the operator manages.
+    pub network_policies: Cache<NetworkPolicy>,
+    /// All Services. Of those that the operator does not manage, only the name, type, ports and selector, and whether it is headless.
     pub services: Cache<Service>,
     /// All `EndpointSlices`: of each, the Service and one ready endpoint. An update is announced only if it changes whether there
     /// is one.
@@ -102,6 +105,7 @@ impl Caches {
                 CacheOptions::trimmed(trim::budget).announcing(budget_changed),
                 &mut feeds,
             ),
+            network_policies: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             services: cache(client, all(), CacheOptions::trimmed(trim::service), &mut feeds),
             endpoint_slices: cache(
                 client,
@@ -135,6 +139,7 @@ impl Caches {
             service_accounts,
             deployments,
             budgets,
+            network_policies,
             services,
             endpoint_slices,
             claims,
@@ -153,6 +158,7 @@ impl Caches {
             service_accounts.wait_until_synced(),
             deployments.wait_until_synced(),
             budgets.wait_until_synced(),
+            network_policies.wait_until_synced(),
             services.wait_until_synced(),
             endpoint_slices.wait_until_synced(),
             claims.wait_until_synced(),

@@ -22,6 +22,7 @@ pub mod logs;
 pub mod memory_limit;
 pub mod metrics;
 pub mod model;
+pub mod network;
 pub mod owned;
 pub mod pod_seals;
 pub mod report;

@@ -14,6 +14,7 @@ mod revision;
 mod worker_account;
 
 pub use mcp_deployment::{PORT_NAME, STARTUP_SECONDS};
+pub use metadata::metadata;
 pub use reclaim_pod::{COMPONENT as RECLAIM, ReclaimedSkill, build_reclaim_pod};
 
 use super::validate::{InvalidSkill, ValidMcp, ValidSkill};

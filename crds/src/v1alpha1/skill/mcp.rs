@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
     validation = Rule::new("has(self.container) ? !has(self.service) && !has(self.uri) : has(self.service) != has(self.uri)").message("exactly one of container (the operator runs it), service (it runs in the namespace) and uri (it is outside of the cluster) is needed"),
     validation = Rule::new("!has(self.uri) || self.uri.matches('^https://[^/?#@ ]+(/[^?# ]*)?$')").message("must be an https URL without user, query or fragment, such as https://tools.example/mcp").field_path(".uri"),
     validation = Rule::new("!has(self.headers) || has(self.uri)").message("is only allowed with uri").field_path(".headers"),
-    validation = Rule::new("!has(self.ca) || has(self.uri)").message("is only allowed with uri").field_path(".ca")
+    validation = Rule::new("!has(self.ca) || has(self.uri)").message("is only allowed with uri").field_path(".ca"),
+    validation = Rule::new("!has(self.egress) || has(self.container)").message("is only allowed with container").field_path(".egress")
 )]
 pub struct McpServer {
     /// A server that the operator runs, with one Deployment and one Service for all Jobs of the Skill.
@@ -44,6 +45,25 @@ pub struct McpServer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub tools_digest: Option<Digest>,
+    /// The hosts that the server in `container` may connect to. Default: none. The network policies of the operator refuse all other
+    /// connections.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub egress: Vec<McpEgress>,
+}
+
+/// A host that an MCP server may connect to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpEgress {
+    /// A public name or address, a Service of the namespace (`<service>` or `<service>.<namespace>.svc`), or a host that the chart's
+    /// `network.shared` lists. A public name allows its port at all public addresses.
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?$"))]
+    pub host: String,
+    /// The TCP port. Default: 443.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub port: Option<u16>,
 }
 
 /// A header of each request to an MCP server. Its value comes from a Secret.
