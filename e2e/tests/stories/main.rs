@@ -35,6 +35,7 @@ mod mcp_servers;
 mod memory;
 mod memory_limits;
 mod migration;
+mod network;
 mod numbers;
 mod parked;
 mod policies;
