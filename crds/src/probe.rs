@@ -96,9 +96,9 @@ pub struct TokenRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ProbeReceipt {}
 
-/// Returns the digest of the MCP server that pins belong to: of `spec.mcpServer` without `toolsDigest`.
+/// Returns the digest of the MCP server that pins belong to: of `spec.mcpServer` without `toolsDigest` and `egress`.
 pub fn server_digest(server: &McpServer) -> Digest {
-    let server = McpServer { tools_digest: None, ..server.clone() };
+    let server = McpServer { tools_digest: None, egress: Vec::new(), ..server.clone() };
     Digest::of_value(&serde_json::to_value(server).unwrap_or_default())
 }
 
@@ -123,6 +123,8 @@ mod tests {
         };
         let pinned = server(json!({ "toolsDigest": Digest::of_bytes(b"tools") }));
         assert_eq!(server_digest(&server(json!({}))), server_digest(&pinned));
+        let connected = server(json!({ "egress": [{ "host": "api.example.com" }] }));
+        assert_eq!(server_digest(&server(json!({}))), server_digest(&connected));
         let other = server(json!({ "service": { "name": "orders", "port": 81 } }));
         assert_ne!(server_digest(&other), server_digest(&pinned));
     }

@@ -21,6 +21,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::ObjectRef;
@@ -59,7 +60,9 @@ pub struct Caches {
     pub deployments: Cache<Deployment>,
     /// The `PodDisruptionBudget`s that the operator manages. An update is not announced if it changes only the status.
     pub budgets: Cache<PodDisruptionBudget>,
-    /// All Services. Of those that the operator does not manage, only the name, type and ports.
+    /// The network policies that the operator manages.
+    pub network_policies: Cache<NetworkPolicy>,
+    /// All Services. Of those that the operator does not manage, only the name, type, ports and selector, and whether it is headless.
     pub services: Cache<Service>,
     /// All `EndpointSlices`: of each, the Service and one ready endpoint. An update is announced only if it changes whether there
     /// is one.
@@ -102,6 +105,7 @@ impl Caches {
             service_accounts: watches.of_tenants(managed(), CacheOptions::trimmed(trim::metadata)),
             deployments: watches.of_tenants(managed(), CacheOptions::trimmed(trim::metadata)),
             budgets: watches.of_tenants(managed(), CacheOptions::trimmed(trim::budget).announcing(budget_changed)),
+            network_policies: watches.of_tenants(managed(), CacheOptions::trimmed(trim::metadata)),
             services: watches.of_tenants(all(), CacheOptions::trimmed(trim::service)),
             endpoint_slices: watches
                 .of_tenants(all(), CacheOptions::trimmed(trim::endpoint_slice).announcing(readiness_changed)),
@@ -127,6 +131,7 @@ impl Caches {
             service_accounts,
             deployments,
             budgets,
+            network_policies,
             services,
             endpoint_slices,
             claims,
@@ -145,6 +150,7 @@ impl Caches {
             service_accounts.wait_until_synced(),
             deployments.wait_until_synced(),
             budgets.wait_until_synced(),
+            network_policies.wait_until_synced(),
             services.wait_until_synced(),
             endpoint_slices.wait_until_synced(),
             claims.wait_until_synced(),

@@ -23,6 +23,7 @@ mod mcp_container;
 pub mod memory_limit;
 pub mod metrics;
 pub mod model;
+pub mod network;
 pub mod owned;
 pub mod pod_seals;
 pub mod report;

@@ -4,6 +4,7 @@ mod apply;
 mod build;
 mod events;
 mod fetch;
+mod network;
 mod probe;
 mod prune;
 mod reclaim;
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::status::reason_of;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Job, Skill};
+use bloomery_crds::v1alpha1::{Job, Model, Skill};
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -63,10 +64,14 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
     // Build (pure).
     let Some(keys) = context.server_tokens.public_keys() else { return Ok(Action::requeue(KEYS_RETRY_INTERVAL)) };
-    let prepared = valid.and_then(|valid| build::build(&valid, &context.settings, &keys));
+    let prepared = valid.and_then(|valid| {
+        let prepared = build::build(&valid, &context.settings, &keys)?;
+        let network = network::build(&valid, &prepared.revision_ref.name, &fetched, &context.settings);
+        Ok((prepared, network))
+    });
     // Apply (IO).
     let applied = match prepared {
-        Ok(prepared) => Ok(Box::pin(apply::apply(prepared, &fetched, &context.applier)).await?),
+        Ok((prepared, network)) => Ok(Box::pin(apply::apply(prepared, network, &fetched, &context.applier)).await?),
         Err(invalid) => Err(invalid),
     };
     // Probe (IO): starts and ends the pod that verifies the MCP server.
@@ -105,6 +110,8 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_faults = skills.clone();
     let store_for_tools = skills.clone();
     let store_for_ended_jobs = skills.clone();
+    let store_for_policies = skills.clone();
+    let models = caches.models.store().clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
@@ -122,7 +129,18 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.services.changes(), skills, move |service| {
             let name = service.name_any();
             let namespace = service.metadata.namespace.as_deref();
-            fetch::select_skills(&store_for_services, namespace, |skill| fetch::uses_service(skill, &name))
+            let of_model = is_service_of_model(&models, namespace, &name);
+            fetch::select_skills(&store_for_services, namespace, |skill| {
+                of_model || fetch::uses_service(skill, &name) || network::connects_to_service(skill, &name)
+            })
+        }),
+        wake_on(caches.network_policies.changes(), skills, move |policy| match policy.metadata.name.as_deref() {
+            Some(names::ISOLATION_POLICY) => {
+                fetch::select_skills(&store_for_policies, policy.metadata.namespace.as_deref(), |_| true)
+            }
+            // The policy of a Job changes nothing of its Skill.
+            _ if policy.labels().contains_key(names::LABEL_JOB) => Vec::new(),
+            _ => named_by_label(policy, names::LABEL_SKILL),
         }),
         wake_on(caches.endpoint_slices.changes(), skills, move |slice| {
             let Some(service) = service_of(slice) else { return Vec::new() };
@@ -139,6 +157,15 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&store_for_ended_jobs, &jobs, job)),
     ]
+}
+
+/// Returns whether a Model of a namespace is behind the Service with this name. Network policies are built from the Service.
+fn is_service_of_model(models: &Store<Guarded<Model>>, namespace: Option<&str>, service: &str) -> bool {
+    let is_behind = |model: &Guarded<Model>| {
+        let is_called = |model: &Model| network::is_model_of_service(model, namespace.unwrap_or_default(), service);
+        model.meta().namespace.as_deref() == namespace && model.0.as_ref().is_ok_and(is_called)
+    };
+    !models.state_filter(is_behind).is_empty()
 }
 
 /// Returns the Skills with a list from a ConfigMap.

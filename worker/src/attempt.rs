@@ -109,11 +109,14 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         tracing::warn!("the trace cannot be written to `{}` in the Skill's memory: {error}", trace::DIR);
     }
     let external_wait = Duration::from_secs(args.patience);
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(external_wait), redactor)?;
-    let cache = SharedCache::new(&args.memory, &args.pod_uid);
     let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
-    let addresses =
-        AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
+    let addresses = AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone())
+        .with_shared(args.shared_host.clone())
+        .without_ranges(args.deny_range.clone())
+        .without_api_server(api_server);
+    let retry_policy = model::RetryPolicy::new(external_wait);
+    let models = model::Clients::new(&part.models, &part.job.uid, &retry_policy, addresses.clone(), redactor)?;
+    let cache = SharedCache::new(&args.memory, &args.pod_uid);
     let server_tokens = ServerTokens::new(redactor.clone());
     let tools = mcp_client(&inputs, cache.clone(), addresses.clone(), &server_tokens)?;
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
@@ -156,10 +159,9 @@ fn mcp_client(
         }
         Some(server) if server.requires_token() => mcp::Client::with_token(endpoint, tokens.clone(), redactor)?,
         Some(server) if server.takes_token() => mcp::Client::with_token(endpoint, tokens.clone().optional(), redactor)?,
-        _ => mcp::Client::new(endpoint, redactor)?,
+        Some(server) if server.sidecar().is_some() => mcp::Client::new(endpoint, redactor)?.as_sidecar(),
+        _ => mcp::Client::restricted(addresses, endpoint, redactor)?,
     };
-    let is_sidecar = inputs.revision.spec.mcp_server.as_ref().is_some_and(|server| server.sidecar().is_some());
-    let client = if is_sidecar { client.as_sidecar() } else { client };
     let client = client.with_resources(&inputs.part.resources);
     let client = client.with_max_result_bytes(inputs.revision.spec.max_result_bytes());
     Ok(Some(client.with_cache(ToolListCache::new(cache, &endpoint.url, &inputs.revision.spec.mcp_server))))

@@ -68,6 +68,8 @@
   value: {{ .Values.mcp.resources | default dict | toJson | quote }}
 - name: BLOOMERY_MCP_MAX_RESOURCES
   value: {{ .Values.mcp.maxResources | default dict | toJson | quote }}
+- name: BLOOMERY_NETWORK
+  value: {{ include "bloomery.network" . | quote }}
 - name: BLOOMERY_MEMORY_SIZE
   value: {{ .Values.memory.size | quote }}
 - name: BLOOMERY_MEMORY_ACCESS_MODE

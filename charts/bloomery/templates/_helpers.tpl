@@ -101,3 +101,21 @@ bloomery-report-ca
 {{- end }}
 {{- toJson $namespaces }}
 {{- end }}
+
+{{/* Whether the operator writes network policies. An upgrade with `--reuse-values` from an older chart has no values of `network`. */}}
+{{- define "bloomery.networkPolicies" -}}
+{{- if dig "policies" true (.Values.network | default dict) }}true{{ end }}
+{{- end }}
+
+{{/* The network of tenants, as the operator reads it. */}}
+{{- define "bloomery.network" -}}
+{{- $network := pick (.Values.network | default dict) "dns" "shared" "deny" }}
+{{- $_ := set $network "policies" (eq (include "bloomery.networkPolicies" .) "true") }}
+{{- $_ := set $network "operator" (include "bloomery.selectorLabels" . | fromYaml) }}
+{{- range $name, $value := $network }}
+{{- if kindIs "invalid" $value }}
+{{- $_ := unset $network $name }}
+{{- end }}
+{{- end }}
+{{- toJson $network }}
+{{- end }}

@@ -16,7 +16,9 @@ pub use context::Context;
 pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
 pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
-pub use mcp::{McpBinding, McpContainer, McpHeader, McpHealth, McpScope, McpServer, McpService, McpTransport};
+pub use mcp::{
+    McpBinding, McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer, McpService, McpTransport,
+};
 pub use memory::{BankUse, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
 pub use pods::{PodSettings, Pods};
 pub use policy::{

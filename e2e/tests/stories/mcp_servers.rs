@@ -27,9 +27,9 @@ async fn a_server_at_a_metadata_address_is_not_asked() {
             let uri = Some("https://169.254.169.254/mcp".to_owned());
             spec.mcp_server = Some(McpServer { uri, ..McpServer::default() });
         });
-        skill.await.ready().await;
-        let job = tenant.job("refund").await;
-        job.until_reason("McpUnavailable", &["169.254.169.254", "link-local"]).await;
+        let skill = skill.await;
+        skill.until_reason(ConditionType::NetworkReady, "EgressNotAllowed", &["169.254.169.254", "link-local"]).await;
+        tenant.job("refund").await.until_reason("SkillNotReady", &["169.254.169.254", "EgressNotAllowed"]).await;
     })
     .await;
 }

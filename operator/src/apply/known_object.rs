@@ -51,11 +51,21 @@ impl KnownObject {
     }
 
     /// Returns whether the known part of the object has the wanted state.
+    ///
+    /// The spec of a network policy must also have nothing else, because what another writer adds to a rule can allow more. An apply
+    /// replaces such additions, because all fields of this spec are atomic.
     pub(super) fn satisfies(&self, wanted: &Value) -> bool {
         if !self.metadata_only {
-            return subset::contains(wanted, &self.value);
+            let is_exact = || wanted.get("kind").is_none_or(|kind| kind != "NetworkPolicy") || self.has_no_more(wanted);
+            return subset::contains(wanted, &self.value) && is_exact();
         }
         let (Some(wanted), Some(live)) = (wanted.get("metadata"), self.value.get("metadata")) else { return false };
         subset::contains(wanted, live)
+    }
+
+    /// Returns whether the spec of the object has nothing that is not wanted.
+    fn has_no_more(&self, wanted: &Value) -> bool {
+        let spec = |object: &Value| object.get("spec").cloned().unwrap_or_default();
+        subset::contains(&spec(&self.value), &spec(wanted))
     }
 }

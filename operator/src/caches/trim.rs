@@ -22,8 +22,8 @@ pub(super) fn metadata<K: Resource>(object: &mut K) {
     remove_bookkeeping(object.meta_mut());
 }
 
-/// Removes the status of a Service. Of a Service that the operator does not manage, keeps only the name, type and
-/// ports.
+/// Removes the status of a Service. Of a Service that the operator does not manage, keeps only the name, type, ports and
+/// selector, and whether it is headless. Network policies are built from these.
 pub(super) fn service(service: &mut Service) {
     remove_bookkeeping(&mut service.metadata);
     service.status = None;
@@ -31,8 +31,13 @@ pub(super) fn service(service: &mut Service) {
         return;
     }
     service.metadata = take_identity(&mut service.metadata);
-    service.spec =
-        service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
+    service.spec = service.spec.take().map(|spec| ServiceSpec {
+        type_: spec.type_,
+        ports: spec.ports,
+        selector: spec.selector,
+        cluster_ip: spec.cluster_ip.filter(|address| address == "None"),
+        ..ServiceSpec::default()
+    });
 }
 
 /// Removes the status of a budget.
@@ -205,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_service_keeps_its_type_and_ports_and_an_own_one_its_spec() {
+    fn a_foreign_service_keeps_what_network_policies_need_and_an_own_one_its_spec() {
         let object = |manager: &str| {
             json!({
                 "apiVersion": "v1", "kind": "Service",
@@ -213,12 +218,16 @@ mod tests {
                     "namespace": "acme", "name": "orders", "uid": "u", "managedFields": [{"manager": "kubectl"}],
                     "labels": {"app.kubernetes.io/managed-by": manager},
                 },
-                "spec": {"type": "ClusterIP", "clusterIP": "10.0.0.1", "ports": [{"port": 80}]},
+                "spec": {
+                    "type": "ClusterIP", "clusterIP": "10.0.0.1", "ports": [{"port": 80}], "selector": {"app": "orders"},
+                    "sessionAffinity": "None",
+                },
                 "status": {"loadBalancer": {}},
             })
         };
         let foreign = trimmed(service, object("helm"));
-        assert_eq!(foreign["spec"], json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
+        let kept = json!({"type": "ClusterIP", "ports": [{"port": 80}], "selector": {"app": "orders"}});
+        assert_eq!(foreign["spec"], kept);
         assert_eq!(foreign["metadata"], json!({"namespace": "acme", "name": "orders", "uid": "u"}));
         let own = trimmed(service, object("bloomery"));
         assert_eq!(own["spec"]["clusterIP"], "10.0.0.1");

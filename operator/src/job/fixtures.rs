@@ -109,6 +109,9 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         ],
         external_mcp: None,
         sidecar: None,
+        network_policy: None,
+        shared_hosts: Vec::new(),
+        denied_ranges: Vec::new(),
         pod: None,
         bound: BoundResources {
             resources: vec![

@@ -4,6 +4,7 @@
 mod attempt;
 mod external_mcp;
 mod models;
+mod network;
 mod resources;
 mod revision;
 mod sidecar;
@@ -17,6 +18,7 @@ use super::fetch::attempt::AttemptSources;
 use super::plan::{Blocked, JobEnd, Wait};
 use super::{approved_call, asked_calls};
 use crate::caches::Guarded;
+use crate::network::egress::Egress;
 use crate::owned;
 use crate::settings::Settings;
 use bloomery_crds::conditions::Reason;
@@ -27,6 +29,7 @@ use bloomery_crds::report;
 use bloomery_crds::run::{JobIdentity, ReportEndpoint};
 use bloomery_crds::v1alpha1::{Job, JobStatus, RevisionRef};
 use k8s_openapi::jiff::SignedDuration;
+use network::Connections;
 
 /// The interval for checking the CA of the report endpoint again: it is not watched.
 const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
@@ -41,8 +44,18 @@ fn policy_wait(why: String) -> Wait {
 
 /// Turns a Job and the inputs of its next attempt into the one value that the pod is built from.
 pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
-    let AttemptSources { attempt, after_disruption, revision, models, claims, continued, decisions, report_ca } =
-        sources;
+    // Without `..`, so that a new input does not compile here until it is used.
+    let AttemptSources {
+        attempt,
+        after_disruption,
+        revision,
+        models: all_models,
+        services,
+        claims,
+        continued,
+        decisions,
+        report_ca,
+    } = sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
     if needs_template(fetched, settings) {
         return Err(Blocked::NoSkill);
@@ -52,8 +65,11 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let server = compiled.spec.mcp_server.as_ref();
     let bound = resources::resolve_resources(&compiled.spec.resources, server, &job.spec.resources, &claims)
         .map_err(|wait| blocked_by_bindings(status, wait))?;
+    let find_service = |name: &str| services.get(name).cloned();
+    let egress = Egress::new(settings, namespace, &find_service);
+    network::check_bound_apis(&bound.resources, &egress)?;
     let sidecar = sidecar::resolve_sidecar(&compiled.spec, &job.spec.resources, &settings.mcp)?;
-    let models = resolve_models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
+    let models = resolve_models(&compiled.spec.model_names(), |name| all_models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
     let skill_limits = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
@@ -61,8 +77,15 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let pins = revision::pins(&compiled.spec, fetched.skill.as_deref());
     let approvals = decisions.map_err(policy_wait)?;
     let spent_seconds = status.usage.as_ref().map_or(0, |usage| usage.seconds);
+    let identity = JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() };
+    let connections = Connections { compiled: &compiled.spec, models: &models, bound: &bound.resources };
+    let of_skill = (job.spec.skill.as_str(), fetched.skill.as_deref());
+    let network_policy = network::job_policy((&identity, &owner), of_skill, &connections, &all_models, &egress);
     Ok(ValidAttempt {
-        job: JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() },
+        job: identity,
+        network_policy,
+        shared_hosts: settings.network.shared.iter().map(|shared| shared.host.clone()).collect(),
+        denied_ranges: settings.network.deny.clone(),
         run_key: job.spec.run_key.clone(),
         owner,
         goal: job.spec.goal.clone(),

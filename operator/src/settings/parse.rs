@@ -1,5 +1,6 @@
 //! Parses the values of settings.
 
+use super::network::NetworkSettings;
 use super::pod_defaults::{Amounts, PodDefaults};
 use crate::apply::quantity;
 use crate::approval::policy::ShippedPolicies;
@@ -36,6 +37,12 @@ pub(super) enum Error {
         "must be JSON with imagePullSecrets, nodeSelector, tolerations, priorityClassName, podLabels, podAnnotations and skillMaySet, such as {{\"nodeSelector\":{{\"disk\":\"ssd\"}}}}: {0}"
     )]
     PodDefaults(#[source] serde_json::Error),
+    /// The value is not a [`NetworkSettings`].
+    #[error("must be JSON of policies, dns, shared, deny and operator, such as {{\"policies\":true}}: {0}")]
+    Network(#[source] serde_json::Error),
+    /// No DNS server may be asked.
+    #[error("dns.peers and dns.ports must not be empty")]
+    NoDns,
     /// The value is not a quantity.
     #[error("must be a Kubernetes quantity such as 1Gi")]
     Quantity,
@@ -94,6 +101,19 @@ pub(super) fn amounts(text: &str) -> Result<Amounts, Error> {
 /// Parses the fields that an installation sets in its pods.
 pub(super) fn pod_defaults(text: &str) -> Result<PodDefaults, Error> {
     serde_json::from_str(text).map_err(Error::PodDefaults)
+}
+
+/// Parses the network of tenants. Ports without a protocol are TCP, as for the API server.
+pub(super) fn network(text: &str) -> Result<NetworkSettings, Error> {
+    let mut network: NetworkSettings = serde_json::from_str(text).map_err(Error::Network)?;
+    if network.dns.peers.is_empty() || network.dns.ports.is_empty() {
+        // A rule without peers or ports would allow all of them.
+        return Err(Error::NoDns);
+    }
+    for port in network.dns.ports.iter_mut().chain(network.shared.iter_mut().flat_map(|shared| &mut shared.ports)) {
+        port.protocol.get_or_insert_with(|| "TCP".to_owned());
+    }
+    Ok(network)
 }
 
 /// Parses a Kubernetes quantity.

@@ -13,7 +13,7 @@ mod revision;
 mod worker_account;
 
 pub use mcp_deployment::STARTUP_SECONDS;
-pub use metadata::PORT_NAME;
+pub use metadata::{PORT_NAME, metadata};
 pub use reclaim_pod::{COMPONENT as RECLAIM, ReclaimedSkill, build_reclaim_pod};
 
 use super::validate::{InvalidSkill, ValidMcp, ValidSkill};

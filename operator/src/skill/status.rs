@@ -5,6 +5,7 @@ mod image;
 mod mcp;
 mod memory;
 mod models;
+mod network;
 mod pods;
 mod tools;
 
@@ -39,6 +40,7 @@ pub fn compute(
                 accepted_finding(applied, skill),
                 models::finding(skill, fetched),
                 memory::finding(applied, fetched),
+                network::finding(applied),
                 mcp::finding(applied, fetched, skill),
             ];
             findings.extend(tools::findings(skill, probe));

@@ -610,3 +610,5 @@ async fn the_pod_of_another_making_is_not_the_probe_of_the_skill() {
     assert_eq!(reason(&api, ConditionType::McpVerified), "Verifying");
     assert!(!writes(&api).iter().any(|write| write.starts_with("delete")));
 }
+
+mod network;

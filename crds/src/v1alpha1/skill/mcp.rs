@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
     validation = Rule::new("!has(self.scope) || self.scope != 'Job' || has(self.container)").message("Job is only allowed with container: the operator does not start other servers").field_path(".scope"),
     validation = Rule::new("!has(self.container) || !has(self.container.bindings) || (has(self.scope) && self.scope == 'Job')").message("is only allowed with scope Job: all Jobs share another server").field_path(".container.bindings"),
     validation = Rule::new("!has(self.container) || !has(self.container.health) || !has(self.scope) || self.scope != 'Job'").message("is not allowed with scope Job: the worker connects to the server itself").field_path(".container.health"),
-    validation = Rule::new("!has(self.container) || !has(self.container.protect) || !has(self.scope) || self.scope != 'Job'").message("is not allowed with scope Job: only the worker of the Job reaches the server").field_path(".container.protect")
+    validation = Rule::new("!has(self.container) || !has(self.container.protect) || !has(self.scope) || self.scope != 'Job'").message("is not allowed with scope Job: only the worker of the Job reaches the server").field_path(".container.protect"),
+    validation = Rule::new("!has(self.egress) || has(self.container)").message("is only allowed with container").field_path(".egress")
 )]
 pub struct McpServer {
     /// A server that the operator runs: one Deployment and one Service for all Jobs of the Skill, or, with `scope: Job`, a sidecar
@@ -52,6 +53,25 @@ pub struct McpServer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub tools_digest: Option<Digest>,
+    /// The hosts that the server in `container` may connect to. Default: none. The network policies of the operator refuse all other
+    /// connections.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub egress: Vec<McpEgress>,
+}
+
+/// A host that an MCP server may connect to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpEgress {
+    /// A public name or address, a Service of the namespace (`<service>` or `<service>.<namespace>.svc`), or a host that the chart's
+    /// `network.shared` lists. A public name allows its port at all public addresses.
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?$"))]
+    pub host: String,
+    /// The TCP port. Default: 443.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub port: Option<u16>,
 }
 
 impl McpServer {

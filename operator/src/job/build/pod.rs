@@ -120,6 +120,8 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
     args.push(format!("--secret-wait={secret_wait}"));
     args.extend(settings.skill_directory.worker_args());
     args.extend(settings.endpoint_ranges.iter().map(|range| format!("--endpoint-range={range}")));
+    args.extend(attempt.shared_hosts.iter().map(|host| format!("--shared-host={host}")));
+    args.extend(attempt.denied_ranges.iter().map(|range| format!("--deny-range={range}")));
     args
 }
 
@@ -226,13 +228,20 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_receives_the_allowed_endpoint_ranges() {
-        let attempt = valid_attempt();
+    fn the_worker_receives_the_addresses_that_it_may_and_may_not_connect_to() {
+        let denied_ranges = vec!["10.1.0.0/24".parse().unwrap()];
+        let attempt = ValidAttempt { shared_hosts: vec!["gateway.ai.svc".into()], denied_ranges, ..valid_attempt() };
         let endpoint_ranges = vec!["10.1.0.0/16".parse().unwrap(), "fd12::/16".parse().unwrap()];
         let settings = WorkerSettings { endpoint_ranges, ..worker_settings() };
         let spec = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap()).spec.unwrap();
         let args = spec.containers[0].args.as_deref().unwrap();
-        assert_eq!(args[args.len() - 2..], ["--endpoint-range=10.1.0.0/16", "--endpoint-range=fd12::/16"]);
+        let expected = [
+            "--endpoint-range=10.1.0.0/16",
+            "--endpoint-range=fd12::/16",
+            "--shared-host=gateway.ai.svc",
+            "--deny-range=10.1.0.0/24",
+        ];
+        assert_eq!(args[args.len() - 4..], expected);
     }
 
     #[test]
