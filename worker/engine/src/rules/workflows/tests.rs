@@ -269,6 +269,20 @@ fn a_tool_that_is_two_steps_completes_one_step_per_call() {
 }
 
 #[test]
+fn a_step_that_is_open_again_is_not_demanded_again() {
+    let mut progress = refund(&["refund"]);
+    for (tool, seq) in [("verify_identity", 1), ("check_eligibility", 2), ("process_refund", 3)] {
+        progress.complete_call(tool, seq);
+    }
+    progress.record_failed_read("verify_identity");
+    assert_eq!(steps(&progress.missing_before("process_refund")), ["verify_identity"]);
+    assert_eq!(progress.incomplete(Some("refund")), []);
+    assert_eq!(progress.projection()[0].done.len(), 3);
+    progress.complete_call("verify_identity", 9);
+    assert_eq!(progress.missing_before("process_refund"), []);
+}
+
+#[test]
 fn a_workflow_without_steps_demands_nothing() {
     let progress = WorkflowTracker::new(&[workflow("empty", &[], Some(true), &["refund"])], TOOLS);
     assert_eq!(progress.sub_goals(), []);
