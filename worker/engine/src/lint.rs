@@ -16,6 +16,7 @@ mod lists;
 mod lower_limits;
 mod names;
 mod reach;
+mod read_only;
 mod reading;
 mod sends;
 mod unmatched;
@@ -65,9 +66,9 @@ fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &Know
     let mut findings = unmatched::findings(spec, known);
     findings.extend(inputs::findings(spec, known));
     findings.extend(conditions::findings(spec, known));
-    findings.extend(facts::unused(spec));
     findings.extend(sends::findings(spec, known));
     findings.extend(effects::findings(spec));
+    findings.extend(read_only::findings(spec));
     findings.extend(limits::findings(spec, known));
     findings.extend(workflows::closed_tools(spec, known));
     findings.extend(lower_limits::findings(spec, &guardrails, known));

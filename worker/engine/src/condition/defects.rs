@@ -37,6 +37,10 @@ pub struct Examination {
     pub unknown_fields: BTreeMap<String, Vec<String>>,
     /// The fields within arguments that the tool has or may have.
     pub possible_fields: BTreeSet<String>,
+    /// The comparisons of an argument with a text that the tool's schema does not allow, by the argument and the text.
+    pub impossible_texts: BTreeMap<(String, String), TextFault>,
+    /// The other comparisons of an argument with a text.
+    pub possible_texts: BTreeSet<(String, String)>,
     /// The uses of named lists.
     pub list_uses: Vec<ListUse>,
 }
@@ -124,9 +128,20 @@ impl Inference<'_> {
             }
             Node::Binary(operator, left, right) => Part::of_kinds(self.binary(*operator, left, right)),
             Node::Call(function, operands) => self.call(*function, operands),
-            Node::Matches(operand, _) => self.operand("matches", operand, Kinds::TEXT),
-            Node::FromUser(operand) => self.operand("fromUser", operand, Kinds::TEXT | Kinds::NUMBER),
-            Node::FromTool(operand, _) => self.operand("fromTool", operand, Kinds::TEXT | Kinds::NUMBER),
+            Node::Matches(operand, pattern) => {
+                let form = self.operand("matches", operand, Kinds::TEXT);
+                let fault = form.and_then(|form| texts::pattern_fault(form, pattern));
+                self.found.defects.extend(fault.map(Defect::Text));
+                Part::of_kinds(Kinds::BOOL)
+            }
+            Node::FromUser(operand) => {
+                self.operand("fromUser", operand, Kinds::TEXT | Kinds::NUMBER);
+                Part::of_kinds(Kinds::BOOL)
+            }
+            Node::FromTool(operand, _) => {
+                self.operand("fromTool", operand, Kinds::TEXT | Kinds::NUMBER);
+                Part::of_kinds(Kinds::BOOL)
+            }
             Node::Macro(kind, over, body) => self.macro_call(*kind, over, body),
         }
     }
@@ -205,6 +220,9 @@ impl Inference<'_> {
     }
 
     fn macro_call(&mut self, kind: Macro, over: &Node, body: &Node) -> Part {
+        if matches!(over, Node::List(items) if items.is_empty()) {
+            self.found.defects.push(Defect::Constant(format!("{kind}() over [] always has the same result")));
+        }
         let over = self.infer(over);
         let kinds = over.kinds;
         let is_iterable = kinds.may_be(Kinds::LIST | Kinds::MAP);
