@@ -365,7 +365,7 @@ mod tests {
         let output = policy_test(&cases(call), &[]);
         assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
         assert!(String::from_utf8_lossy(&output.stdout).contains(why), "{}", shown(&output));
-        let meant = call.replace("expect: deny}", "expect: deny, reason: a}");
+        let meant = call.replace("expect: deny}", "expect: deny, reason: e}");
         assert_eq!(policy_test(&cases(&meant), &[]).status.code(), Some(0), "{meant}");
     }
 
