@@ -13,7 +13,8 @@ pub use approval::{
     Approval, ApprovalDecision, ApprovalSpec, ApprovalStatus, ApprovalVerdict, CountedDecision, HoldRule,
 };
 pub use definitions::{
-    CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, schema_without_descriptions, spec_schema_of,
+    CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, schema_text_of, schema_without_descriptions,
+    spec_schema_of,
 };
 pub use job::{
     ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent,

@@ -5,11 +5,8 @@
 use crate::checked::CheckedDocument;
 use crate::finding::{Finding, Severity};
 use crate::schema::property;
+use crate::schema::spec::{Rule, Schema, spec_schema_of};
 use bloomery_cel::Program;
-use bloomery_crds::v1alpha1::spec_schema_of;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, ValidationRule,
-};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -46,8 +43,8 @@ fn violations(kind: &str, object: &Value) -> Vec<Violation> {
 }
 
 /// Adds the violations in the value at an API path. The recursion is as deep as the schema.
-fn collect(schema: &JSONSchemaProps, value: &Value, path: &str, violations: &mut Vec<Violation>) {
-    for ValidationRule { rule, message, field_path, .. } in schema.x_kubernetes_validations.iter().flatten() {
+fn collect(schema: &Schema, value: &Value, path: &str, violations: &mut Vec<Violation>) {
+    for Rule { rule, message, field_path } in &schema.validations {
         if !rule.contains("oldSelf") && holds(rule, value) == Some(false) {
             let field = field_path.as_deref().unwrap_or_default();
             let message = message.clone().unwrap_or_else(|| rule.clone());
@@ -62,7 +59,7 @@ fn collect(schema: &JSONSchemaProps, value: &Value, path: &str, violations: &mut
                 }
             }
         }
-        (Value::Array(values), Some(JSONSchemaPropsOrArray::Schema(items))) => {
+        (Value::Array(values), Some(items)) => {
             for (index, value) in values.iter().enumerate() {
                 collect(items, value, &format!("{path}[{index}]"), violations);
             }
