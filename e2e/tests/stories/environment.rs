@@ -66,7 +66,7 @@ impl<'t> InjectedSidecar<'t> {
         policy
             .apply(
                 "MutatingAdmissionPolicy",
-                json!({
+                &json!({
                     "failurePolicy": "Fail", "reinvocationPolicy": "Never",
                     "matchConstraints": {"resourceRules": [pods]},
                     "matchConditions": [{"name": "workers", "expression": only}],
@@ -75,7 +75,7 @@ impl<'t> InjectedSidecar<'t> {
             )
             .await;
         let in_tenant = json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}});
-        policy.apply("MutatingAdmissionPolicyBinding", json!({"policyName": name, "matchResources": in_tenant})).await;
+        policy.apply("MutatingAdmissionPolicyBinding", &json!({"policyName": name, "matchResources": in_tenant})).await;
         let (pods, dry_run) = (tenant.api::<Pod>(), PostParams { dry_run: true, ..PostParams::default() });
         eventually("the policy to add the sidecar", async || {
             let sample = pods.create(&dry_run, &sample()).await.map_err(|error| error.to_string())?;
@@ -86,7 +86,7 @@ impl<'t> InjectedSidecar<'t> {
         policy
     }
 
-    async fn apply(&self, kind: &str, spec: Value) {
+    async fn apply(&self, kind: &str, spec: &Value) {
         let name = &self.tenant.namespace;
         let object = json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec,
