@@ -34,7 +34,7 @@ const NOT_PUBLIC_V4: [(Ipv4Addr, u8, AddressKind); 16] = [
     // The metadata services of clouds, outside of the link-local range.
     (Ipv4Addr::new(100, 100, 100, 200), 32, AddressKind::Reserved),
     (Ipv4Addr::new(168, 63, 129, 16), 32, AddressKind::Reserved),
-    (Ipv4Addr::new(0, 0, 0, 0), 8, AddressKind::Reserved),
+    (Ipv4Addr::UNSPECIFIED, 8, AddressKind::Reserved),
     (Ipv4Addr::new(10, 0, 0, 0), 8, AddressKind::Private),
     (Ipv4Addr::new(100, 64, 0, 0), 10, AddressKind::Private),
     (Ipv4Addr::new(127, 0, 0, 0), 8, AddressKind::Loopback),

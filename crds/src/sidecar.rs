@@ -68,15 +68,14 @@ fn pod_faults(settings: &PodSettings) -> Vec<Fault> {
 }
 
 fn env_faults(container: &McpContainer) -> impl Iterator<Item = Fault> {
-    let field = move |at: usize| {
-        let reference = container.env[at].value_from.as_ref()?.field_ref.as_ref()?;
+    container.env.iter().enumerate().filter_map(|(at, variable)| {
+        let reference = variable.value_from.as_ref()?.field_ref.as_ref()?;
         reference.field_path.starts_with(ANNOTATIONS).then(|| Fault {
             path: format!("spec.mcpServer.container.env[{at}].valueFrom.fieldRef.fieldPath"),
             message: "must not be an annotation with scope Job: those of a worker pod have the goal of its Job"
                 .to_owned(),
         })
-    };
-    (0..container.env.len()).filter_map(field)
+    })
 }
 
 fn binding_faults(container: &McpContainer, spec: &SkillSpec) -> Vec<Fault> {
@@ -146,7 +145,7 @@ mod tests {
         .unwrap()
     }
 
-    fn of_job(container: Value) -> Value {
+    fn of_job(container: &Value) -> Value {
         let mut whole = json!({"image": "db-mcp:1"});
         whole.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
         json!({"container": whole, "scope": "Job"})
@@ -162,30 +161,30 @@ mod tests {
     #[case::a_shared_server(
         json!({"container": {"image": "a", "bindings": [{"resource": "db", "env": "DB"}]}}), &["container.bindings"]
     )]
-    #[case::health(of_job(json!({"health": {"path": "/healthz"}})), &["container.health"])]
+    #[case::health(of_job(&json!({"health": {"path": "/healthz"}})), &["container.health"])]
     #[case::an_annotation(
-        of_job(json!({"env": [
+        of_job(&json!({"env": [
             {"name": "A", "value": "b"},
             {"name": "JOB", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['bloomery.dev/job']"}}},
         ]})),
         &["container.env[1].valueFrom.fieldRef.fieldPath"]
     )]
-    #[case::no_such_resource(of_job(json!({"bindings": [{"resource": "dv", "env": "DB"}]})), &["container.bindings[0].resource"])]
-    #[case::a_file_system(of_job(json!({"bindings": [{"resource": "code", "env": "CODE"}]})), &["container.bindings[0].resource"])]
+    #[case::no_such_resource(of_job(&json!({"bindings": [{"resource": "dv", "env": "DB"}]})), &["container.bindings[0].resource"])]
+    #[case::a_file_system(of_job(&json!({"bindings": [{"resource": "code", "env": "CODE"}]})), &["container.bindings[0].resource"])]
     #[case::set_twice(
-        of_job(json!({"env": [{"name": "DB", "value": "b"}], "bindings": [{"resource": "db", "env": "DB"}]})),
+        of_job(&json!({"env": [{"name": "DB", "value": "b"}], "bindings": [{"resource": "db", "env": "DB"}]})),
         &["container.bindings[0].env"]
     )]
     #[case::reserved(
-        of_job(json!({"bindings": [{"resource": "db", "path": "/resources/code"}, {"resource": "key", "path": "/tmp"}]})),
+        of_job(&json!({"bindings": [{"resource": "db", "path": "/resources/code"}, {"resource": "key", "path": "/tmp"}]})),
         &["container.bindings[0].path", "container.bindings[1].path"]
     )]
     #[case::within_another(
-        of_job(json!({"bindings": [{"resource": "db", "path": "/secrets"}, {"resource": "key", "path": "/secrets/key"}]})),
+        of_job(&json!({"bindings": [{"resource": "db", "path": "/secrets"}, {"resource": "key", "path": "/secrets/key"}]})),
         &["container.bindings[1].path"]
     )]
     #[case::valid(
-        of_job(json!({"bindings": [
+        of_job(&json!({"bindings": [
             {"resource": "db", "env": "DB", "probeValue": "none"}, {"resource": "db", "path": "/secrets/db"},
             {"resource": "key", "path": "/secrets/db-key"},
         ]})),
@@ -198,7 +197,7 @@ mod tests {
     #[test]
     fn the_server_of_a_job_has_no_pods_of_its_own() {
         let pods = json!({"mcp": {"labels": {"a": "b"}, "imagePullSecrets": [{"name": "registry"}]}});
-        assert_eq!(paths(&with(&of_job(json!({})), &pods)), ["spec.pods.mcp.labels"]);
+        assert_eq!(paths(&with(&of_job(&json!({})), &pods)), ["spec.pods.mcp.labels"]);
         assert_eq!(paths(&with(&json!({"container": {"image": "a"}}), &pods)), [""; 0]);
     }
 }
