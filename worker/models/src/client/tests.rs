@@ -10,6 +10,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use bloomery_crds::run::KeyFile;
 use bloomery_engine::history::{ModelMessage, Turn};
+use bloomery_http::address::AddressPolicy;
 use bloomery_redact::Redactor;
 use bloomery_testkit::local_server;
 use futures::{StreamExt, stream};
@@ -19,10 +20,15 @@ use std::sync::{Arc, Mutex};
 
 const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// The clients of servers on this machine.
+fn local() -> Arc<Transports> {
+    Arc::new(Transports::new(AddressPolicy::for_local_machine()))
+}
+
 fn client_of(endpoint: &ModelEndpoint, retry_policy: RetryPolicy) -> Client {
     // Another test may have installed the provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::new(endpoint, "uid-1", retry_policy, Arc::default(), Redactor::default()).unwrap()
+    Client::new(endpoint, "uid-1", retry_policy, local(), Redactor::default()).unwrap()
 }
 
 fn client(base_url: &str) -> Client {
@@ -341,9 +347,8 @@ async fn dropping_the_future_drops_the_request() {
 fn an_invalid_url_is_refused() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     for url in ["", "models.example", "ftp://models.example"] {
-        let error =
-            Client::new(&endpoint(url), "uid-1", RetryPolicy::new(LONG_TIMEOUT), Arc::default(), Redactor::default())
-                .unwrap_err();
+        let error = Client::new(&endpoint(url), "uid-1", RetryPolicy::new(LONG_TIMEOUT), local(), Redactor::default())
+            .unwrap_err();
         assert!(error.to_string().contains("is not an http or https URL"), "{error}");
     }
     assert!(
@@ -351,7 +356,7 @@ fn an_invalid_url_is_refused() {
             &endpoint("https://models.example/v1"),
             "uid-1",
             RetryPolicy::new(LONG_TIMEOUT),
-            Arc::default(),
+            local(),
             Redactor::default()
         )
         .is_ok()

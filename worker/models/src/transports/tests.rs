@@ -85,9 +85,9 @@ async fn models_with_the_same_certificates_and_proxy_share_a_client() {
     for model in [&plain, &ModelEndpoint { name: "fast".into(), ..plain.clone() }] {
         transports.client(model).unwrap();
     }
-    assert_eq!(transports.0.lock().unwrap().len(), 1);
+    assert_eq!(transports.clients.lock().unwrap().len(), 1);
     transports.client(&ModelEndpoint { proxy: Some("http://proxy.example:3128".into()), ..plain }).unwrap();
-    assert_eq!(transports.0.lock().unwrap().len(), 2);
+    assert_eq!(transports.clients.lock().unwrap().len(), 2);
 }
 
 /// Starts a proxy that opens one tunnel. Returns its URL, and a task that returns the target of the tunnel.
