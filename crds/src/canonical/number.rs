@@ -13,6 +13,7 @@ pub(super) fn check(text: &str) -> Result<(), Error> {
 
 /// Returns whether a text may have a number literal that needs a check: with an exponent, of more than [`MAX_ALWAYS_EXACT_BYTES`], or
 /// `-0`. Strings are searched too, so the answer may be true without such a literal. It needs no branch for each byte.
+#[allow(clippy::needless_bitwise_bool, reason = "without branches, the compiler searches many bytes at once")]
 fn may_be_inexact(text: &[u8]) -> bool {
     let after = |bytes: usize| text.get(bytes..).unwrap_or_default().iter();
     let has_exponent = text
