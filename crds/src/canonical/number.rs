@@ -13,13 +13,13 @@ pub(super) fn check(text: &str) -> Result<(), Error> {
 
 /// Returns whether a text may have a number literal that needs a check: with an exponent, of more than [`MAX_ALWAYS_EXACT_BYTES`], or
 /// `-0`. Strings are searched too, so the answer may be true without such a literal. It needs no branch for each byte.
-#[expect(clippy::needless_bitwise_bool, reason = "a lazy operator is a branch for each byte")]
+#[expect(clippy::needless_bitwise_bool, reason = "without branches, the compiler searches many bytes at once")]
 fn may_be_inexact(text: &[u8]) -> bool {
     let after = |bytes: usize| text.get(bytes..).unwrap_or_default().iter();
     let has_exponent = text
         .iter()
         .zip(after(1))
-        .fold(false, |found, (digit, letter)| found | (digit.is_ascii_digit() & letter.eq_ignore_ascii_case(&b'e')));
+        .fold(false, |found, (digit, letter)| found | (digit.is_ascii_digit() & (letter.to_ascii_lowercase() == b'e')));
     let has_negative_zero = text.ends_with(b"-0")
         || text.iter().zip(after(1)).zip(after(2)).fold(false, |found, ((sign, zero), next)| {
             found | ((*sign == b'-') & (*zero == b'0') & !next.is_ascii_digit() & (*next != b'.'))
