@@ -2,12 +2,16 @@
 
 use super::sidecar::SECRETS_CONTAINER;
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::pod::MCP_CONTAINER;
+use bloomery_crds::pod::{MCP_CONTAINER, worker_status};
+use bloomery_crds::text::bounded;
 use k8s_openapi::api::core::v1::{Container, ContainerStateWaiting, ContainerStatus, Pod};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 /// The time from which on the wait for the files of secrets counts as a problem. They are usually there at once.
 const SECRETS_GRACE: SignedDuration = SignedDuration::from_secs(3);
+
+/// The longest message of a container's end that is passed on, in bytes.
+const MAX_MESSAGE_BYTES: usize = 256;
 
 /// Why the MCP server of a pod does not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +28,9 @@ pub fn find(pod: &Pod, now: Timestamp) -> Option<Problem> {
     let statuses = pod.status.as_ref()?.init_container_statuses.as_ref()?;
     statuses.iter().find_map(|status| {
         let container = pod.spec.as_ref()?.init_containers.iter().flatten().find(|one| one.name == status.name)?;
-        awaits_secrets(name, container, status, now).or_else(|| waiting(name, container, status))
+        awaits_secrets(name, container, status, now)
+            .or_else(|| never_started(pod, status))
+            .or_else(|| waiting(name, container, status))
     })
 }
 
@@ -34,14 +40,26 @@ pub fn last_exit(pod: &Pod) -> Option<String> {
     let statuses = pod.status.as_ref()?.init_container_statuses.as_ref()?;
     let server = statuses.iter().find(|status| status.name == MCP_CONTAINER)?;
     let ended = server.last_state.as_ref()?.terminated.as_ref()?;
-    let why = match ended.reason.as_deref() {
-        None | Some("Error" | "Completed") => String::new(),
-        Some(reason) => format!(" ({reason})"),
+    let why = match (ended.reason.as_deref(), ended.message.as_deref()) {
+        (None | Some("Error" | "Completed"), _) => String::new(),
+        (Some(reason), None) => format!(" ({reason})"),
+        (Some(reason), Some(message)) => format!(" ({reason}: {})", bounded(message.trim(), MAX_MESSAGE_BYTES)),
     };
     Some(format!(
         "the MCP server exited with code {}{why} and was restarted: see kubectl logs {name} -c {MCP_CONTAINER} --previous",
         ended.exit_code
     ))
+}
+
+/// Describes an MCP server that cannot be started at all, for example because its image has no such command. The worker does not start
+/// before it. Later, the worker says that it cannot be reached.
+fn never_started(pod: &Pod, status: &ContainerStatus) -> Option<Problem> {
+    let worker = worker_status(pod).and_then(|worker| worker.state.as_ref());
+    let has_worker_started = worker.is_some_and(|state| state.waiting.is_none());
+    if status.name != MCP_CONTAINER || has_worker_started || status.started == Some(true) {
+        return None;
+    }
+    last_exit(pod).map(|message| Problem { reason: Reason::PodNotStarting, message })
 }
 
 /// Describes the keys that the init container which waits for files waits for.
@@ -61,15 +79,18 @@ fn waiting(pod: &str, container: &Container, status: &ContainerStatus) -> Option
     let ContainerStateWaiting { reason, message } = status.state.as_ref()?.waiting.as_ref()?;
     let reason = reason.as_deref().unwrap_or_default();
     let why = message.as_deref().unwrap_or("the kubelet gives no reason");
-    let what = if status.name == MCP_CONTAINER { "MCP server" } else { status.name.as_str() };
+    let (what, remedy) = if status.name == MCP_CONTAINER {
+        ("MCP server".to_owned(), "correct spec.mcpServer.container.image of the Skill, or ")
+    } else {
+        (format!("init container {}", status.name), "")
+    };
     match reason {
-        // A server that has ended is restarted, and its worker says that it cannot be reached.
         "" | "ContainerCreating" | "PodInitializing" | "CrashLoopBackOff" => None,
+        // The reason and the message of the kubelet change between two tries.
         reason if reason.contains("Image") => Some(Problem {
             reason: Reason::ImageUnavailable,
             message: format!(
-                "pod {pod} cannot get the image {} of its {what}: {reason}: {why}. Correct spec.mcpServer.container.image of the Skill, or see \
-                 kubectl describe pod {pod}",
+                "pod {pod} cannot get the image {} of its {what}: {remedy}see kubectl describe pod {pod}",
                 status.image
             ),
         }),
@@ -204,5 +225,19 @@ mod tests {
         server["lastState"] = json!({"terminated": {"exitCode": 3}});
         let exit = last_exit(&pod(&server)).unwrap();
         assert!(exit.contains("exited with code 3") && exit.contains("kubectl logs refund-1-01234 -c mcp"), "{exit}");
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_started_is_named_until_the_worker_runs() {
+        let mut server = status("mcp", &json!({"waiting": {"reason": "CrashLoopBackOff"}}));
+        server["lastState"] =
+            json!({"terminated": {"exitCode": 128, "reason": "StartError", "message": "exec: /no/such: not found"}});
+        let mut pod = pod(&server);
+        let found = find(&pod, Timestamp::MAX).unwrap();
+        assert_eq!(found.reason, Reason::PodNotStarting);
+        assert!(found.message.contains("code 128 (StartError: exec: /no/such: not found)"), "{}", found.message);
+        let worker = serde_json::from_value(status("worker", &json!({"running": {}}))).unwrap();
+        pod.status.as_mut().unwrap().container_statuses = Some(vec![worker]);
+        assert_eq!(find(&pod, Timestamp::MAX), None);
     }
 }

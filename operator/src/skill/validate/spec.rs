@@ -135,10 +135,6 @@ mod tests {
         "/policy/workflows/0/intents", json!(["refunds"]),
         "spec.policy.workflows[0].intents[0]: \"refunds\" is not an id in spec.intents.supported. Did you mean \"refund\"?"
     )]
-    #[case::binding_of_a_shared_server(
-        "/mcpServer", json!({"container": {"image": "db:1", "bindings": [{"resource": "ledger", "env": "DB"}]}}),
-        "spec.mcpServer.container.bindings: is only allowed with scope Job"
-    )]
     #[case::step("/policy/workflows/0/steps", json!(["a", "b", "a"]), "spec.policy.workflows[0].steps[2]: \"a\" is a duplicate")]
     fn each_invalid_field_is_reported_with_its_path(
         #[case] pointer: &str,
@@ -147,6 +143,15 @@ mod tests {
     ) {
         let faults = faults_after(pointer, value);
         assert!(faults.len() == 1 && faults[0].starts_with(expected), "{faults:?}");
+    }
+
+    #[test]
+    fn bindings_of_a_server_that_all_jobs_share_are_a_fault() {
+        let mut spec = fixtures::complete().spec;
+        let server = json!({"container": {"image": "db:1", "bindings": [{"resource": "ledger", "env": "DB"}]}});
+        spec.mcp_server = serde_json::from_value(server).unwrap();
+        let fault = "spec.mcpServer.container.bindings: is only allowed with scope Job: all Jobs share another server.";
+        assert_eq!(faults(&spec), [fault]);
     }
 
     #[test]
