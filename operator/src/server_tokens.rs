@@ -49,7 +49,7 @@ impl ServerTokens {
 
 /// Keys for tests.
 #[cfg(test)]
-pub fn test_keys() -> Keys {
+pub(crate) fn test_keys() -> Keys {
     let [current, next] = [1, 2].map(|seed| SigningKey::from_seed(&[seed; 32]).unwrap());
     Keys { current, next }
 }

@@ -43,6 +43,7 @@ fn policy_wait(why: String) -> Wait {
 }
 
 /// Turns a Job and the inputs of its next attempt into the one value that the pod is built from.
+#[expect(clippy::too_many_lines, reason = "the list of all inputs and all parts of an attempt")]
 pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
     // Without `..`, so that a new input does not compile here until it is used.
     let AttemptSources {

@@ -54,18 +54,18 @@ impl<'a> Egress<'a> {
         if let Some(shared) = self.network.shared.iter().find(|shared| address::is_same_host(&shared.host, host)) {
             let peers: Vec<_> = shared.peers.iter().filter_map(|peer| self.without_denied(peer)).collect();
             let ports = if shared.ports.is_empty() { vec![tcp(*port)] } else { shared.ports.clone() };
-            return self.unless_empty(host, peers, ports);
+            return unless_empty(host, peers, ports);
         }
         if let Some(address) = address::parse_address(host) {
             return self.address_rule(host, address.to_canonical(), *port);
         }
         match Place::of(host, Some(self.namespace)) {
-            Place::ApiServer => Err(not_allowed(format!("{host} is the API server of the cluster"))),
-            Place::OtherInCluster => Err(not_allowed(format!(
+            Place::ApiServer => Err(not_allowed(&format!("{host} is the API server of the cluster"))),
+            Place::OtherInCluster => Err(not_allowed(&format!(
                 "{host} is not a Service of this namespace, and the chart's value network.shared does not list it"
             ))),
             Place::OwnService => self.service_rule(&address::first_label(host), *port),
-            Place::Elsewhere => self.unless_empty(host, self.public_peers(), vec![tcp(*port)]),
+            Place::Elsewhere => unless_empty(host, self.public_peers(), vec![tcp(*port)]),
         }
     }
 
@@ -79,15 +79,15 @@ impl<'a> Egress<'a> {
 
     fn address_rule(&self, host: &str, address: IpAddr, port: u16) -> Result<NetworkPolicyEgressRule, Obstacle> {
         if self.denied().any(|denied| denied.contains(&address)) {
-            return Err(not_allowed(format!("{host} is in a range that the chart's value network.deny refuses")));
+            return Err(not_allowed(&format!("{host} is in a range that the chart's value network.deny refuses")));
         }
         let kind = AddressKind::classify(address);
         if kind != AddressKind::Public && !self.ranges.iter().any(|range| range.contains(&address)) {
-            return Err(not_allowed(format!(
+            return Err(not_allowed(&format!(
                 "{host} is {kind}, and neither worker.endpointRanges nor network.shared of the chart lists it"
             )));
         }
-        self.unless_empty(host, vec![block(IpNet::from(address), Vec::new())], vec![tcp(port)])
+        unless_empty(host, vec![block(IpNet::from(address), &[])], vec![tcp(port)])
     }
 
     fn service_rule(&self, name: &str, port: u16) -> Result<NetworkPolicyEgressRule, Obstacle> {
@@ -96,7 +96,7 @@ impl<'a> Egress<'a> {
             .ok_or_else(|| missing(format!("the Service {name} does not exist in this namespace")))?;
         let spec = service.spec.as_ref();
         if spec.and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
-            return Err(not_allowed(format!(
+            return Err(not_allowed(&format!(
                 "the Service {name} is of type ExternalName, which leads out of the namespace: name a Service with pods"
             )));
         }
@@ -113,7 +113,9 @@ impl<'a> Egress<'a> {
         let selector = spec.and_then(|spec| spec.selector.clone()).filter(|selector| !selector.is_empty());
         let Some(selector) = selector else {
             return if self.network.policies {
-                Err(not_allowed(format!("the Service {name} has no selector, so no network policy can allow its pods")))
+                Err(not_allowed(&format!(
+                    "the Service {name} has no selector, so no network policy can allow its pods"
+                )))
             } else {
                 Err(missing(format!("the Service {name} has no selector")))
             };
@@ -150,7 +152,7 @@ impl<'a> Egress<'a> {
             return None;
         }
         except.extend(self.denied().filter(|denied| range.contains(denied)));
-        Some(block(range, except))
+        Some(block(range, &except))
     }
 
     /// Returns the ranges that nobody may connect to, also behind a NAT64 gateway.
@@ -163,22 +165,21 @@ impl<'a> Egress<'a> {
             [Some(*denied), behind_nat64].into_iter().flatten()
         })
     }
-
-    fn unless_empty(
-        &self,
-        host: &str,
-        peers: Vec<NetworkPolicyPeer>,
-        ports: Vec<NetworkPolicyPort>,
-    ) -> Result<NetworkPolicyEgressRule, Obstacle> {
-        // A rule without peers would allow all of them.
-        if peers.is_empty() {
-            return Err(not_allowed(format!("the chart's value network.deny refuses all addresses of {host}")));
-        }
-        Ok(rule(peers, ports))
-    }
 }
 
-fn not_allowed(why: String) -> Obstacle {
+/// Returns a rule. Without peers, it would allow all of them.
+fn unless_empty(
+    host: &str,
+    peers: Vec<NetworkPolicyPeer>,
+    ports: Vec<NetworkPolicyPort>,
+) -> Result<NetworkPolicyEgressRule, Obstacle> {
+    if peers.is_empty() {
+        return Err(not_allowed(&format!("the chart's value network.deny refuses all addresses of {host}")));
+    }
+    Ok(rule(peers, ports))
+}
+
+fn not_allowed(why: &str) -> Obstacle {
     Obstacle::NotAllowed(format!("{why} ({HOW_TO})"))
 }
 
@@ -191,7 +192,7 @@ fn pod_port(port: &ServicePort) -> IntOrString {
 }
 
 /// Returns a peer for a range. Ranges that others contain are left out of `except`.
-fn block(range: IpNet, except: Vec<IpNet>) -> NetworkPolicyPeer {
+fn block(range: IpNet, except: &[IpNet]) -> NetworkPolicyPeer {
     let mut except: Vec<IpNet> = except.iter().map(IpNet::trunc).collect();
     except.sort();
     except.dedup();

@@ -140,9 +140,9 @@ async fn apply_network(
             }
         },
     )?;
-    let applied = [(isolation.name_any(), isolated), (workers.name_any(), of_workers)];
+    let always = [(isolation.name_any(), isolated), (workers.name_any(), of_workers)];
     let of_mcp = mcp.map(|mcp| mcp.name_any()).zip(of_mcp);
-    Ok(AppliedNetwork { policies: Some(applied.into_iter().chain(of_mcp).collect()), faults })
+    Ok(AppliedNetwork { policies: Some(always.into_iter().chain(of_mcp).collect()), faults })
 }
 
 impl AppliedNetwork {

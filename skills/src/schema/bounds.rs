@@ -42,7 +42,7 @@ pub(crate) fn text_faults(text: &str, schema: &Schema) -> Vec<String> {
 
 /// Returns the values of an enumeration without those that a CEL rule excludes, such as `!(self in ['array', 'object'])`.
 fn without_excluded<'v>(values: Vec<&'v str>, schema: &Schema) -> Vec<&'v str> {
-    let rules = || schema.validations.iter().map(|rule| rule.rule.as_str());
+    let rules = || schema.validations.iter().map(|rule| rule.expression.as_str());
     let excluded: Vec<&str> = rules()
         .filter_map(|rule| rule.strip_prefix("!(self in [")?.strip_suffix("])"))
         .flat_map(|list| list.split(','))

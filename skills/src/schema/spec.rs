@@ -43,7 +43,8 @@ pub(crate) struct Schema {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Rule {
-    pub(crate) rule: String,
+    #[serde(rename = "rule")]
+    pub(crate) expression: String,
     pub(crate) message: Option<String>,
     pub(crate) field_path: Option<String>,
 }

@@ -29,7 +29,7 @@ mod tests {
     use crate::settings::PodDefaults;
     use serde_json::json;
 
-    fn resolved(server: serde_json::Value, max: &str) -> Result<Option<Sidecar>, Wait> {
+    fn resolved(server: &serde_json::Value, max: &str) -> Result<Option<Sidecar>, Wait> {
         let settings = McpSettings {
             pod: PodDefaults::default(),
             resources: serde_json::from_value(json!({"limits": {"memory": "64Mi"}})).unwrap(),
@@ -42,11 +42,11 @@ mod tests {
     #[test]
     fn only_a_server_of_the_scope_job_is_a_sidecar() {
         let container = json!({"image": "db:1", "resources": {"limits": {"memory": "2Gi"}}});
-        assert_eq!(resolved(json!({"container": container}), "{}"), Ok(None));
-        assert_eq!(resolved(json!(null), "{}"), Ok(None));
+        assert_eq!(resolved(&json!({"container": container}), "{}"), Ok(None));
+        assert_eq!(resolved(&json!(null), "{}"), Ok(None));
         let of_job = json!({"container": container, "scope": "Job"});
-        assert!(resolved(of_job.clone(), "{}").unwrap().is_some());
-        let wait = resolved(of_job, r#"{"memory": "1Gi"}"#).unwrap_err();
+        assert!(resolved(&of_job, "{}").unwrap().is_some());
+        let wait = resolved(&of_job, r#"{"memory": "1Gi"}"#).unwrap_err();
         assert_eq!(wait.reason, Reason::SkillNotReady);
         assert!(wait.message.contains("spec.mcpServer.container.resources.limits.memory: is 2Gi"), "{}", wait.message);
     }

@@ -55,7 +55,7 @@ pub(super) fn find_comparison_in_words<'a>(
             ["at", "most", number, ..] => ("<=", number),
             _ => return None,
         };
-        begins_a_number(number).then_some(Compared { field: Some(field), operator, number: *number })
+        begins_a_number(number).then_some(Compared { field: Some(field), operator, number })
     })
 }
 
