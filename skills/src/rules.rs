@@ -44,7 +44,7 @@ fn violations(kind: &str, object: &Value) -> Vec<Violation> {
 
 /// Adds the violations in the value at an API path. The recursion is as deep as the schema.
 fn collect(schema: &Schema, value: &Value, path: &str, violations: &mut Vec<Violation>) {
-    for Rule { rule, message, field_path } in &schema.validations {
+    for Rule { expression: rule, message, field_path } in &schema.validations {
         if !rule.contains("oldSelf") && holds(rule, value) == Some(false) {
             let field = field_path.as_deref().unwrap_or_default();
             let message = message.clone().unwrap_or_else(|| rule.clone());
