@@ -63,9 +63,14 @@ impl KnownObject {
         subset::contains(wanted, live)
     }
 
-    /// Returns whether the spec of the object has nothing that is not wanted.
+    /// Returns whether the spec of the object is the wanted one. The API server leaves out empty lists of the spec itself. Within a rule,
+    /// an empty value counts: an empty selector selects everything.
     fn has_no_more(&self, wanted: &Value) -> bool {
-        let spec = |object: &Value| object.get("spec").cloned().unwrap_or_default();
-        subset::contains(&spec(&self.value), &spec(wanted))
+        let spec = |object: &Value| {
+            let fields = object.get("spec").and_then(Value::as_object).into_iter().flatten();
+            let fields = fields.filter(|(_, value)| value.as_array().is_none_or(|items| !items.is_empty()));
+            fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>()
+        };
+        spec(&self.value) == spec(wanted)
     }
 }

@@ -12,7 +12,7 @@ use crate::job::replies::AnswerState;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, JobStatus};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
@@ -307,7 +307,10 @@ fn a_pod_that_was_created_again_from_its_manifest_keeps_its_attempt() {
 
 /// The pod whose sidecar runs on after the worker.
 fn with_sidecar(mut pod: Pod) -> Pod {
-    pod.status.as_mut().unwrap().phase = Some("Running".into());
+    let status = pod.status.as_mut().unwrap();
+    status.phase = Some("Running".into());
+    let sidecar = ContainerStatus { name: "proxy".into(), ..ContainerStatus::default() };
+    status.container_statuses.get_or_insert_default().push(sidecar);
     pod
 }
 
