@@ -19,7 +19,7 @@ fn may_be_inexact(text: &[u8]) -> bool {
     let has_exponent = text
         .iter()
         .zip(after(1))
-        .fold(false, |found, (digit, letter)| found | (digit.is_ascii_digit() & (letter.to_ascii_lowercase() == b'e')));
+        .fold(false, |found, (digit, letter)| found | (digit.is_ascii_digit() & letter.eq_ignore_ascii_case(&b'e')));
     let has_negative_zero = text.ends_with(b"-0")
         || text.iter().zip(after(1)).zip(after(2)).fold(false, |found, ((sign, zero), next)| {
             found | ((*sign == b'-') & (*zero == b'0') & !next.is_ascii_digit() & (*next != b'.'))

@@ -50,7 +50,7 @@ async fn provisioned(skill: &Skill) -> FakeApi {
 async fn reconcile_once(api: &FakeApi) -> Action {
     let context = api.operator().await;
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    reconcile(skill, context).await.unwrap()
+    Box::pin(reconcile(skill, context)).await.unwrap()
 }
 
 fn conditions(api: &FakeApi) -> Vec<Condition> {
@@ -222,7 +222,7 @@ async fn an_object_that_another_writer_creates_concurrently_is_not_taken_over() 
     });
     api.meanwhile(ACCOUNT, foreign);
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    let error = reconcile(skill, api.operator().await).await.unwrap_err();
+    let error = Box::pin(reconcile(skill, api.operator().await)).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
     writes(&api);
     reconcile_once(&api).await;
@@ -453,7 +453,7 @@ async fn the_revision_is_read_from_the_api_server_once() {
     api.reads();
     for reads in [1, 0] {
         let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-        reconcile(skill, context.clone()).await.unwrap();
+        Box::pin(reconcile(skill, context.clone())).await.unwrap();
         assert_eq!(api.reads().iter().filter(|read| **read == path).count(), reads);
     }
 }

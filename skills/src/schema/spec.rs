@@ -121,7 +121,9 @@ mod tests {
         let texts: Vec<Value> =
             kinds().map(|kind| serde_json::from_str(schema_text_of(kind).unwrap()).unwrap()).collect();
         let mut keywords = BTreeSet::new();
-        texts.iter().for_each(|schema| collect(schema, &mut keywords));
+        for schema in &texts {
+            collect(schema, &mut keywords);
+        }
         let unknown: Vec<_> =
             keywords.iter().filter(|keyword| !known.contains(keyword) && !IGNORED.contains(keyword)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");

@@ -13,7 +13,7 @@ async fn reconcile_isolated(api: &FakeApi) {
     let network = json!({"policies": true, "deny": ["10.0.0.0/24"], "operator": {"app": "bloomery"}});
     let context = api.operator_with(&[&format!("--network={network}")]).await;
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    reconcile(skill, context).await.unwrap();
+    Box::pin(reconcile(skill, context)).await.unwrap();
 }
 
 /// A Skill whose MCP server connects to these hosts.

@@ -87,15 +87,9 @@ impl Inference<'_> {
             Node::Item(at) => self.items.get(*at).cloned().unwrap_or_else(Part::any),
             Node::Result => Part::any(),
             Node::Step(name) => self.step(name),
-            Node::Earlier(Earlier::Calls, tool) => {
-                let fields = (self.earlier)(tool);
-                Part::list(Some(Part::of_shape(&Shape::object(fields), format!("calls('{tool}')[]"))))
-            }
+            Node::Earlier(Earlier::Calls, tool) => self.calls(tool),
             Node::Earlier(Earlier::Results, _) => Part::list(None),
-            Node::NamedList(name) => {
-                self.found.list_uses.push(ListUse { name: name.clone(), comparisons: Vec::new() });
-                Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
-            }
+            Node::NamedList(name) => self.named_list(name),
             Node::List(items) => {
                 let items: Vec<Part> = items.iter().map(|item| self.infer(item)).collect();
                 Part::list(items.into_iter().reduce(Part::or))
@@ -134,16 +128,25 @@ impl Inference<'_> {
                 self.found.defects.extend(fault.map(Defect::Text));
                 Part::of_kinds(Kinds::BOOL)
             }
-            Node::FromUser(operand) => {
-                self.operand("fromUser", operand, Kinds::TEXT | Kinds::NUMBER);
-                Part::of_kinds(Kinds::BOOL)
-            }
-            Node::FromTool(operand, _) => {
-                self.operand("fromTool", operand, Kinds::TEXT | Kinds::NUMBER);
-                Part::of_kinds(Kinds::BOOL)
-            }
+            Node::FromUser(operand) => self.origin("fromUser", operand),
+            Node::FromTool(operand, _) => self.origin("fromTool", operand),
             Node::Macro(kind, over, body) => self.macro_call(*kind, over, body),
         }
+    }
+
+    fn origin(&mut self, function: &'static str, operand: &Node) -> Part {
+        self.operand(function, operand, Kinds::TEXT | Kinds::NUMBER);
+        Part::of_kinds(Kinds::BOOL)
+    }
+
+    fn calls(&self, tool: &str) -> Part {
+        let fields = (self.earlier)(tool);
+        Part::list(Some(Part::of_shape(&Shape::object(fields), format!("calls('{tool}')[]"))))
+    }
+
+    fn named_list(&mut self, name: &str) -> Part {
+        self.found.list_uses.push(ListUse { name: name.to_owned(), comparisons: Vec::new() });
+        Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
     }
 
     /// Checks a part that must be true or false. Of `a ? b : c`, all three parts must be.
