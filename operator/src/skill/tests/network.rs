@@ -27,6 +27,9 @@ fn service(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "acme", "name": name, "uid": name}, "spec": spec})
 }
 
+/// A change that another writer makes to a policy.
+type Change = fn(&mut Value);
+
 /// The writes of network policies since the writes were last read.
 fn policy_writes(api: &FakeApi) -> Vec<String> {
     writes(api).into_iter().filter(|write| write.contains(POLICIES)).collect()
@@ -42,7 +45,7 @@ async fn a_skill_has_three_policies_that_are_restored_and_cost_nothing_otherwise
     assert_eq!(reason(&api, ConditionType::NetworkReady), "Isolated");
     reconcile_isolated(&api).await;
     assert_eq!(writes(&api), [""; 0]);
-    let opened: [(&str, fn(&mut Value)); 4] = [
+    let opened: [(&str, Change); 4] = [
         ("bloomery-isolation", |policy| policy["spec"]["podSelector"]["matchLabels"]["team"] = json!("none")),
         ("bloomery-isolation", |policy| policy["spec"]["egress"] = json!([{}])),
         ("orders-mcp", |policy| policy["spec"]["ingress"][0]["from"][0]["namespaceSelector"] = json!({})),
