@@ -110,7 +110,6 @@ pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) 
 async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Error> {
     let now = u64::try_from(Timestamp::now().as_second()).unwrap_or(0);
     let (authorities, token_keys) = read_or_fill_secret(context, now).await?;
-    let token_keys = token_keys.parse()?;
     let names = host_names(&context.settings.report_url());
     let leaf = authorities.issue(&names, now)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(leaf.key));
@@ -118,10 +117,11 @@ async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Erro
     served.set(CertifiedKey::new(vec![leaf.certificate], key));
     // Before the bundle: with it, the first pods are created.
     context.pod_seals.set_keys(authorities.keys());
-    context.server_tokens.set_keys(token_keys);
+    // Keys of tokens that cannot be read stop only the Skills.
+    let has_keys = token_keys.parse().map(|keys| context.server_tokens.set_keys(keys));
     context.report_ca_bundle.set(authorities.bundle(now));
     context.readiness.report_ca.set();
-    Ok(())
+    Ok(has_keys?)
 }
 
 /// Reads the authorities and the keys of tokens. The leader creates a new authority if needed. Any replica creates missing keys of tokens,

@@ -91,11 +91,14 @@ fn server_rules(skill: &ValidSkill, egress: &Egress<'_>, faults: &mut Vec<String
     rules
 }
 
-/// Returns whether the MCP server of a Skill connects to the Service with this name.
+/// Returns whether a Skill connects to the Service with this name for its MCP server: the server itself, or a worker at `uri`.
 pub fn connects_to_service(skill: &Skill, service: &str) -> bool {
     let namespace = skill.metadata.namespace.as_deref().unwrap_or_default();
-    let mut listed = skill.spec.mcp_server.iter().flat_map(|server| &server.egress).map(Destination::of_egress);
-    listed.any(|destination| destination.is_service(namespace, service))
+    let servers = || skill.spec.mcp_server.iter();
+    let listed = servers().flat_map(|server| &server.egress).map(Destination::of_egress);
+    listed
+        .chain(servers().filter_map(Destination::of_server))
+        .any(|destination| destination.is_service(namespace, service))
 }
 
 /// Returns whether a worker connects to the Service with this name for a Model.

@@ -6,7 +6,8 @@ mod expression;
 mod misspelt;
 
 use super::known_tools::KnownTools;
-use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, plain, split_list};
+use crate::core_tools::ASK_USER;
+use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, is_use, plain, split_list};
 use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
 use bloomery_crds::tool_pattern::matches;
 use comparison::{Compared, find_comparison, find_comparison_in_words};
@@ -67,16 +68,21 @@ pub(super) fn compares_an_argument(rule: &Rule, known: &Known<'_>) -> bool {
 /// Returns the reason why a text rule reads as if it were enforced, or nothing if it is plain prose.
 pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced> {
     let sentence = Sentence::new(rule, known);
-    if let Some(hint) = expression::remedy(&rule.text, sentence.list(), sentence.tools.first().copied()) {
-        return Some(NotEnforced { why: "is a CEL expression".to_owned(), hint, is_meant: true });
+    if let Some((hint, is_meant)) = expression::remedy(&rule.text, sentence.list(), sentence.tools.first().copied()) {
+        return Some(NotEnforced { why: "is a CEL expression".to_owned(), hint, is_meant });
     }
     let compared = find_comparison(&rule.text)
         .or_else(|| find_comparison_in_words(&sentence.words, |word| known.inputs.contains(word)));
     let names_tool = !sentence.tools.is_empty();
     let misspelt =
         misspelt::find(&sentence.words, &known.tools, |word| known.is_tool(word) || known.inputs.contains(word));
-    let is_meant = compared.as_ref().is_some_and(|of| of.field.is_some_and(|field| known.is_meant_as_input(field)))
-        || names_tool && (sentence.list() == RuleList::Never || sentence.asks_for_approval())
+    // After the number of prose comes its unit, such as `lines over 100 characters`.
+    let is_threshold = |compared: &Compared<'_>| {
+        sentence.words.last() == Some(&plain(compared.number))
+            && compared.field.is_some_and(|field| known.is_meant_as_input(field))
+    };
+    let is_meant = compared.as_ref().is_some_and(is_threshold)
+        || sentence.forbids_a_tool()
         || misspelt.as_ref().is_some_and(|misspelt| misspelt.is_certain);
     let why = match (sentence.tools.as_slice(), &misspelt, &compared) {
         ([], Some(Misspelt { word, .. }), _) => format!("seems to name a tool ({word:?})"),
@@ -123,6 +129,18 @@ impl<'a> Sentence<'a> {
         let has_word = self.words.iter().any(|word| word.eq_ignore_ascii_case("approval"));
         let asks = |pair: &[&str]| matches!(pair, [verb, approval] if asks_for_approval(verb, approval));
         (has_word && !self.tools.is_empty()) || self.words.windows(2).any(asks)
+    }
+
+    /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` and
+    /// `Never use a before b` guide the model, and so does a sentence about questions to people.
+    fn forbids_a_tool(&self) -> bool {
+        let words = split_list(&self.words).1;
+        let words =
+            if words.first().is_some_and(|verb| is_use(verb)) { words.get(1..).unwrap_or_default() } else { words };
+        let guides = |word: &&str| ["before", "first", "instead"].iter().any(|guide| word.eq_ignore_ascii_case(guide));
+        self.list() == RuleList::Never
+            && words.first().is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
+            && !words.iter().any(guides)
     }
 
     /// Returns the list that the first words of the rule name, such as `Never` or `Do not`. If they name none, returns the list that

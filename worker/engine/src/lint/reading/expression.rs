@@ -5,19 +5,25 @@ use crate::rules::guardrail::{RuleList, split_list};
 use bloomery_cel::Operator;
 use bloomery_crds::text::bounded;
 
-/// Texts that only CEL expressions contain.
-const CEL_TEXTS: [&str; 7] = ["fromUser(", "fromTool(", "has(args.", "&&", "||", ".exists(", ".all("];
+/// Texts that only conditions contain.
+const CONDITION_TEXTS: [&str; 3] = ["fromUser(", "fromTool(", "has(args."];
+
+/// Texts that CEL expressions contain, and also prose about commands and code.
+const CEL_TEXTS: [&str; 4] = ["&&", "||", ".exists(", ".all("];
 
 /// The longest expression in a hint, in bytes.
 const MAX_EXPRESSION_BYTES: usize = 160;
 
-/// Returns the enforced form of a rule that is a CEL expression, or contains one. `tool` is the tool that the rule names.
-pub(super) fn remedy(text: &str, list: RuleList, tool: Option<&str>) -> Option<String> {
+/// Returns the enforced form of a rule that is a CEL expression, or contains one, and whether it cannot be prose. `tool` is the tool that
+/// the rule names.
+pub(super) fn remedy(text: &str, list: RuleList, tool: Option<&str>) -> Option<(String, bool)> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let expression = split_list(&words).1.join(" ");
     let expression = expression.trim_end_matches('.');
     let is_whole = Condition::compile(expression).is_ok_and(|condition| is_expression(&condition));
-    if !is_whole && !CEL_TEXTS.iter().any(|part| text.contains(part)) {
+    let contains = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    let is_certain = is_whole || contains(&CONDITION_TEXTS);
+    if !is_certain && !contains(&CEL_TEXTS) {
         return None;
     }
     let tool = tool.unwrap_or("<tool>");
@@ -27,9 +33,10 @@ pub(super) fn remedy(text: &str, list: RuleList, tool: Option<&str>) -> Option<S
         (true, RuleList::Always) => format!("!({expression})"),
     };
     let when = bounded(&when, MAX_EXPRESSION_BYTES);
-    Some(format!(
+    let hint = format!(
         "a condition is enforced in spec.policy.approvals: write {{toolId: {tool}, when: {when:?}, action: deny}}"
-    ))
+    );
+    Some((hint, is_certain))
 }
 
 /// Returns whether a text that CEL accepts cannot be prose. `Lie`, `24/7`, `work-life` and `Payments in advance` are prose.
@@ -93,7 +100,11 @@ mod tests {
         let remedy = remedy(text, RuleList::Never, None);
         match when {
             None => assert_eq!(remedy, None),
-            Some(when) => assert!(remedy.unwrap().contains(&format!("when: {when:?}, action: deny"))),
+            Some(when) => {
+                let (hint, is_certain) = remedy.unwrap();
+                assert!(hint.contains(&format!("when: {when:?}, action: deny")));
+                assert!(is_certain);
+            }
         }
     }
 }

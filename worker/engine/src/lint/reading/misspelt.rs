@@ -38,7 +38,7 @@ pub(super) fn find<'a>(
         let near = nearest(word.trim_end_matches('*'), tools.iter().copied());
         let is_typo = near.is_some_and(|near| is_near(word, near));
         let (is_meant, is_certain) = if has_form_of_tool(word) {
-            (is_used || near.is_some(), is_used || is_typo)
+            (is_used || near.is_some(), is_typo || near.is_some_and(|near| has_same_letters(word, near)))
         } else {
             let is_same = near.is_some_and(|near| has_same_letters(word, near));
             let is_near_alone = is_alone && is_typo && word.len() >= MIN_WORD_BYTES;

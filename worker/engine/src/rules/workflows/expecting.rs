@@ -48,16 +48,24 @@ impl Track {
         faults.map(|fault| self.sentence(step, &fault)).collect()
     }
 
-    /// Completes a step, and keeps its arguments and result for the conditions of later steps.
+    /// Completes a step, and keeps its arguments and result for the conditions of later steps. If a step is completed again with other
+    /// arguments, the steps after it are open again: they were done for something else.
     pub(super) fn complete(&mut self, at: usize, call: &CompletedCall<'_>) {
         let is_read = self.steps.iter().any(|step| !step.expected.is_empty());
         let Some(step) = self.steps.get_mut(at) else { return };
+        let is_same = self.outcomes.get(&step.text).is_some_and(|known| known.get("args") == call.arguments);
+        let is_other_subject = is_read && step.was_done && !is_same;
         step.status = StepStatus::Done { evidence: call.seq };
         step.was_done = true;
         if is_read {
             let fields = [("args", call.arguments.cloned()), ("result", call.result_value())];
             let known = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
             self.outcomes.insert(step.text.clone(), known.collect());
+        }
+        if is_other_subject {
+            for later in at + 1..self.steps.len() {
+                self.reopen(later);
+            }
         }
     }
 
