@@ -128,7 +128,9 @@ async fn a_limit_range_may_change_the_pods_and_one_that_refuses_them_is_named() 
     let limits =
         |limits: Value| -> LimitRange { typed(json!({"metadata": {"name": "limits"}, "spec": {"limits": [limits]}})) };
     story(async |tenant| {
-        tenant.create(limits(json!({"type": "Container", "default": {"cpu": "2"}}))).await;
+        tenant
+            .create(limits(json!({"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "10m"}})))
+            .await;
         let shop = tenant.shop(&[refund_of("A-17"), refund_of("A-18")]).await;
         let skill = tenant.skill("cs-tier-1").await;
         skill.ready().await;

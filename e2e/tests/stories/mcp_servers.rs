@@ -54,7 +54,7 @@ async fn a_command_that_does_not_speak_mcp_is_named_in_the_condition() {
 fn tracking() -> [Turn; 2] {
     [
         call("track_order", json!({"order_id": "A-17"})),
-        Turn::answer("A-17").after_result("Order A-17 is with the carrier"),
+        Turn::answer("A-17").after_result("A-17"),
     ]
 }
 

@@ -70,7 +70,7 @@ async fn only_the_approver_decides_and_only_the_editor_writes() {
         let turns = [
             call("check_eligibility", json!({"order_id": ORDER})),
             call("process_refund", json!({"order_id": ORDER, "amount": 901.9})),
-            Turn::answer(ORDER).after_result("true"),
+            Turn::answer(ORDER).after_result("refunded"),
         ];
         let shop = tenant.shop(&[conversation(ORDER, turns)]).await;
         for role in ["view", "edit", "approver"] {
