@@ -69,6 +69,10 @@ lint-code:
 	@$(STEP) "reference as committed" hack/reference --check
 	@$(STEP) "documentation" hack/check-docs
 
+.PHONY: check-network
+check-network: ## Let cyclonus evaluate the network policies of the golden files for every pair of pods and hosts
+	@$(STEP) "network policies" hack/check-network
+
 .PHONY: lint-chart
 lint-chart:
 	@$(STEP) "chart" hack/lint-chart

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = {"alias", "bloomery", "bloomery-e2e-model", "bloomery-e2e-orders", "cargo", "cat", "chmod", "docker", "export", "ln", "mkdir", "mv", "source"}
 RESOURCES = {
     "skill", "skills", "skilljob", "skilljobs", "sj", "model", "models", "approval", "approvals", "apr",
-    "crd", "deployment", "events", "job.batch", "namespace", "pods", "pod", "pvc", "role", "rolebinding", "secret",
+    "crd", "deployment", "events", "job.batch", "namespace", "networkpolicies", "pods", "pod", "pvc", "role", "rolebinding", "secret",
 }
 KUBECTL = {"annotate", "apply", "bloomery", "create", "delete", "describe", "explain", "get", "label", "logs", "patch", "rollout", "wait"}
 HELM = {"upgrade", "uninstall"}

@@ -1,10 +1,11 @@
 //! The command line.
 
+use bloomery_token::PublicKey;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Serves an MCP server that speaks over its standard streams as streamable HTTP.
+/// Stands before an MCP server, and lets only workers with a token of the operator call it.
 #[derive(Debug, Parser)]
 #[command(name = "bloomery-bridge", version)]
 pub(crate) struct Arguments {
@@ -20,13 +21,39 @@ pub(crate) enum Command {
         /// The file
         path: PathBuf,
     },
+    /// Wait until files exist and are not empty
+    AwaitFiles {
+        /// The directory
+        dir: PathBuf,
+        /// The files, relative to the directory
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
     /// Start an MCP server and serve it over streamable HTTP
     Serve(Serve),
+    /// Pass requests on to an MCP server that speaks streamable HTTP on the loopback address
+    Guard(Guard),
+}
+
+/// The clients that are served.
+#[derive(Debug, Args)]
+pub(crate) struct Access {
+    /// Public key of the tokens that are accepted. May be repeated
+    #[arg(long = "token-key", required_unless_present = "open", conflicts_with = "open")]
+    pub(crate) token_keys: Vec<PublicKey>,
+    /// Server that the tokens must name, as namespace/skill
+    #[arg(long, required_unless_present = "open", conflicts_with = "open")]
+    pub(crate) audience: Option<String>,
+    /// Serve every client, without a token
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 /// The arguments of `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) access: Access,
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
@@ -42,6 +69,31 @@ pub(crate) struct Serve {
     /// Command line of the MCP server
     #[arg(required = true, last = true)]
     pub(crate) command: Vec<String>,
+}
+
+/// The arguments of `guard`.
+#[derive(Debug, Args)]
+pub(crate) struct Guard {
+    #[command(flatten)]
+    pub(crate) access: Access,
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1:8081")]
+    pub(crate) listen: SocketAddr,
+    /// Path of the MCP endpoint. Other paths are not passed on
+    #[arg(long, default_value = "/mcp")]
+    pub(crate) path: String,
+    /// Port of the MCP server on the loopback address
+    #[arg(long)]
+    pub(crate) port: u16,
+    /// Path at which everybody can see whether the MCP server is healthy
+    #[arg(long, default_value = "/.bloomery/health")]
+    pub(crate) probe_path: String,
+    /// Path of the health check of the MCP server. Without it, a connection to its port is the check
+    #[arg(long)]
+    pub(crate) health_path: Option<String>,
+    /// Port of the health check, if it is another one
+    #[arg(long)]
+    pub(crate) health_port: Option<u16>,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

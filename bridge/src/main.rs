@@ -1,10 +1,14 @@
-//! Serves an MCP server that speaks over its standard streams as streamable HTTP (`docs/explanation/mcp.md`).
+//! Stands before an MCP server, and lets only workers with a token of the operator call it (`docs/explanation/mcp.md`).
 //!
-//! The operator copies this program into a pod of the server's own image, and starts the server with it. So the program is static, and
-//! needs nothing of the image.
+//! - `serve` serves a server that speaks over its standard streams as streamable HTTP. The operator copies this program into a pod of
+//!   the server's own image, and starts the server with it. So the program is static, and needs nothing of the image.
+//! - `guard` passes requests on to a server that speaks streamable HTTP on the loopback address of its pod.
 
 mod arguments;
+mod await_files;
 mod connection;
+mod gate;
+mod guard;
 mod http;
 mod install;
 mod message;
@@ -13,12 +17,16 @@ mod program;
 mod sessions;
 mod stop;
 
-use arguments::{Arguments, Command, Serve};
+use arguments::{Arguments, Command, Guard, Serve};
+use axum::Router;
 use clap::Parser;
+use gate::Gate;
 use program::Program;
 use sessions::Sessions;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
+use stop::Stopped;
 use tokio::net::TcpListener;
 
 /// The reason that the bridge ends.
@@ -44,7 +52,7 @@ enum Error {
     #[error("cannot serve {address}: {error}")]
     Serve {
         /// The address.
-        address: std::net::SocketAddr,
+        address: SocketAddr,
         /// The reason.
         error: std::io::Error,
     },
@@ -56,7 +64,12 @@ async fn main() -> ExitCode {
         Command::Install { path } => {
             install::install(&path).map_err(|error| Error::Install { path: path.display().to_string(), error })
         }
+        Command::AwaitFiles { dir, files } => {
+            await_files::await_files(&dir, &files, stop::requested()).await;
+            Ok(())
+        }
         Command::Serve(serve) => Box::pin(run(serve)).await,
+        Command::Guard(guard) => Box::pin(stand_guard(guard)).await,
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,24 +83,43 @@ async fn main() -> ExitCode {
 /// Serves the MCP server until the pod stops. Listens only after the server has answered, so a probe that connects is a probe of the
 /// server.
 async fn run(serve: Serve) -> Result<(), Error> {
-    let Serve { listen, path, max_sessions, idle_seconds, command } = serve;
+    let Serve { access, listen, path, max_sessions, idle_seconds, command } = serve;
     let stopped = stop::requested();
     let program = Program::new(command);
     let era = tokio::select! {
         era = program.era() => era.map_err(|error| Error::Program { program: program.clone(), error })?,
         () = stopped.clone() => return Ok(()),
     };
-    let failed = |error| Error::Serve { address: listen, error };
-    let listener = TcpListener::bind(listen).await.map_err(failed)?;
-    stop::log(&format!("`{program}` answers, and is served at http://{listen}{path}"));
-    let sessions = Arc::new(Sessions::new(program, era, max_sessions, idle_seconds));
+    let sessions = Arc::new(Sessions::new(program.clone(), era, max_sessions, idle_seconds));
     tokio::spawn(Arc::clone(&sessions).end_idle_sessions());
-    let served =
-        axum::serve(listener, http::router(&path, Arc::clone(&sessions))).with_graceful_shutdown(stopped.clone());
+    let router = gate::before(http::router(&path, Arc::clone(&sessions)), Gate::new(access));
+    let served = format!("`{program}` answers, and is served at http://{listen}{path}");
+    listen_until_stopped(listen, router, stopped, &served).await?;
+    sessions.end_all().await;
+    Ok(())
+}
+
+/// Passes requests on to the MCP server until the pod stops.
+async fn stand_guard(guard: Guard) -> Result<(), Error> {
+    let (listen, port) = (guard.listen, guard.port);
+    let served = format!("the server at 127.0.0.1:{port} is served at http://{listen}{}", guard.path);
+    listen_until_stopped(listen, guard::router(guard), stop::requested(), &served).await
+}
+
+/// Serves a router until the pod stops, and then lets calls end for a limited time.
+async fn listen_until_stopped(
+    address: SocketAddr,
+    router: Router,
+    stopped: Stopped,
+    served: &str,
+) -> Result<(), Error> {
+    let failed = |error| Error::Serve { address, error };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    stop::log(served);
+    let serving = axum::serve(listener, router).with_graceful_shutdown(stopped.clone());
     tokio::select! {
-        served = served => served.map_err(failed)?,
+        ended = serving => ended.map_err(failed)?,
         () = stop::overdue(stopped) => stop::log("some calls did not end in time"),
     }
-    sessions.end_all().await;
     Ok(())
 }

@@ -28,6 +28,11 @@ impl Pattern {
         })
     }
 
+    /// Returns the pattern as written.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
     /// Returns whether the pattern matches a part of a text.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)

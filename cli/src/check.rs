@@ -43,9 +43,12 @@ fn engine_findings<'a>(
     let mut spec = draft.spec.clone();
     // A list that the file cannot fill has a finding of its own, or its ConfigMap is in the cluster.
     let _ = lists::resolve(&mut spec, config_maps);
-    let findings = lint::skill(&spec, listed).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
+    let findings = lint::skill(&spec, listed).into_iter().map(|finding| {
+        let path = as_written(finding.path, &draft.spec);
+        lint::Finding { path, ..finding }
+    });
+    let findings = findings.filter(|finding| !draft.is_doubtful(&finding.path));
     findings.map(move |lint::Finding { severity, path, message, hint }| {
-        let path = as_written(path, &draft.spec);
         let finding = Finding::at_api_path(&draft.root, &path, to_severity(severity), message);
         (path, Finding { hint, ..finding })
     })

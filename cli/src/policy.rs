@@ -4,6 +4,7 @@ mod inputs;
 mod replay;
 mod report;
 mod test_file;
+mod unknown;
 
 use crate::args::{PolicyCommand, PolicyTestArgs};
 use crate::error::Error;

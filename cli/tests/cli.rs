@@ -351,6 +351,24 @@ mod tests {
         assert!(String::from_utf8_lossy(&output.stderr).ends_with("3 calls in 1 case: 2 are not as expected\n"));
     }
 
+    #[rstest]
+    #[case::a_tool(
+        "{tool: send_moneys, expect: deny}",
+        "there is no tool \"send_moneys\". Did you mean \"send_money\"?"
+    )]
+    #[case::an_argument(
+        "{tool: send_money, arguments: {recipient: DE12345678, amuont: 501}, expect: deny}",
+        "send_money has no argument \"amuont\". Did you mean \"amount\"?"
+    )]
+    fn a_denial_of_what_does_not_exist_tests_no_rule(#[case] call: &str, #[case] why: &str) {
+        let cases = |call: &str| format!("cases: [{{name: a, intent: pay, calls: [{call}]}}]");
+        let output = policy_test(&cases(call), &[]);
+        assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+        assert!(String::from_utf8_lossy(&output.stdout).contains(why), "{}", shown(&output));
+        let meant = call.replace("expect: deny}", "expect: deny, reason: e}");
+        assert_eq!(policy_test(&cases(&meant), &[]).status.code(), Some(0), "{meant}");
+    }
+
     #[test]
     fn a_call_that_closes_no_step_is_denied() {
         let skill =

@@ -10,9 +10,10 @@ mod canonical_json;
 mod hostile;
 mod number;
 mod strict;
+mod writer;
 
 pub use canonical_json::CanonicalJson;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -102,15 +103,21 @@ pub fn parse(text: &str) -> Result<Value, Error> {
     Ok(value)
 }
 
+/// The length of most texts, in bytes. Longer ones are moved while they are written.
+const USUAL_BYTES: usize = 128;
+
 /// Writes a value in canonical form.
 pub fn to_string(value: &Value) -> String {
-    // This cannot fail: keys are strings, and the output is memory.
-    serde_json::to_string(&Sorted(value)).unwrap_or_else(|_| value.to_string())
+    let mut text = String::with_capacity(USUAL_BYTES);
+    writer::write(value, &mut text);
+    text
 }
 
 /// Writes an object in canonical form. Unlike [`to_string`], it needs no copy of the object as a [`Value`].
 pub fn object_to_string(object: &Map<String, Value>) -> String {
-    serde_json::to_string(&SortedObject(object)).unwrap_or_else(|_| Value::Object(object.clone()).to_string())
+    let mut text = String::with_capacity(USUAL_BYTES);
+    writer::write_object(object, &mut text);
+    text
 }
 
 /// The deepest allowed nesting of a JSON value from a model, a server or a person. Log lines, reports and lists of Jobs
@@ -132,35 +139,6 @@ pub fn depth(value: &Value) -> usize {
 /// Returns the nesting depth of an object, itself included.
 pub fn object_depth(object: &Map<String, Value>) -> usize {
     1 + object.values().map(depth).max().unwrap_or(0)
-}
-
-/// A value that is serialized with sorted keys, even if a dependency enables the feature `preserve_order` of `serde_json`.
-struct Sorted<'a>(&'a Value);
-
-impl Serialize for Sorted<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                scalar.serialize(serializer)
-            }
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
-            Value::Object(map) => SortedObject(map).serialize(serializer),
-        }
-    }
-}
-
-/// An object that is serialized with sorted keys.
-struct SortedObject<'a>(&'a Map<String, Value>);
-
-impl Serialize for SortedObject<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.keys().is_sorted() {
-            return serializer.collect_map(self.0.iter().map(|(key, item)| (key, Sorted(item))));
-        }
-        let mut entries: Vec<_> = self.0.iter().collect();
-        entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
-        serializer.collect_map(entries.into_iter().map(|(key, item)| (key, Sorted(item))))
-    }
 }
 
 #[cfg(test)]

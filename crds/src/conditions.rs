@@ -18,6 +18,9 @@ pub enum ConditionType {
     ModelsReady,
     /// The tenant's memory claim can be used.
     MemoryReady,
+    /// The network policies of the Skill are in place and allow all that it needs. `False` names what the Skill may not connect to.
+    /// Absent before the operator has built them.
+    NetworkReady,
     /// The Skill's MCP server accepts connections.
     McpAvailable,
     /// A probe has listed the tools of the Skill's MCP server, and all rules of the Skill fit them.
@@ -103,6 +106,20 @@ pub enum Reason {
     ///
     /// Remedy: remove the directory that the message names.
     DirectoryStays,
+    /// The network policies are in place.
+    ///
+    /// Remedy: none.
+    Isolated,
+    /// The chart switches network policies off (`network.policies`), so the operator writes none.
+    ///
+    /// Remedy: none; to restrict the network of Skills, set the value to true.
+    NotIsolated,
+    /// A Model, an MCP server, its `egress` or a binding names a host that tenants may not connect to: a private address, the API server,
+    /// another namespace, or a range of the chart's `network.deny`. The operator writes no network policy for it.
+    ///
+    /// Remedy: name a public host or a Service of the namespace, or ask the cluster's admin to list the host in the chart's
+    /// `network.shared` or `worker.endpointRanges` (docs/how-to/network.md).
+    EgressNotAllowed,
     /// The Skill has no MCP server.
     ///
     /// Remedy: none.
@@ -117,7 +134,8 @@ pub enum Reason {
     Progressing,
     /// The MCP server did not become ready in time, or does not answer.
     ///
-    /// Remedy: `kubectl describe` and `kubectl logs` its pods; check port and path in `spec.mcpServer`.
+    /// Remedy: `kubectl describe` and `kubectl logs` its pods, or with `scope: Job` the container `mcp` of the worker pod; check port and path
+    /// in `spec.mcpServer`.
     McpUnavailable,
     /// The Service that the Skill names does not exist.
     ///
@@ -190,7 +208,7 @@ pub enum Reason {
     ModelUnavailable,
     /// A Secret, or a key of it, does not exist.
     ///
-    /// Remedy: create the Secret with the key that the message names; the worker finds it without a restart.
+    /// Remedy: create the Secret with the key that the message names; the worker, or the MCP server in its pod, finds it without a restart.
     SecretMissing,
     /// Workers cannot report: the report endpoint has no certificate that they can trust.
     ///

@@ -4,6 +4,7 @@
 //! This crate does no IO, reads no clock and has no client. Every other crate may depend on it
 //! (`docs/explanation/architecture.md` shows the dependencies).
 
+pub mod address;
 pub mod canonical;
 pub mod conditions;
 pub mod fallback;
@@ -19,6 +20,7 @@ pub mod probe;
 pub mod report;
 pub mod resources;
 pub mod run;
+pub mod sidecar;
 pub mod skill_directory;
 pub mod text;
 pub mod tool_pattern;

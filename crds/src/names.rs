@@ -42,7 +42,8 @@ pub const LABEL_RESTORED: &str = "velero.io/restore-name";
 /// this label, so that all of them are scheduled to one node.
 pub const LABEL_MEMORY: &str = "bloomery.dev/memory";
 
-/// Label with the purpose of an object: `worker`, `probe`, `mcp`, `revision`, `memory` or `reclaim`.
+/// Label with the purpose of an object: `worker`, `probe`, `mcp`, `revision`, `memory`, `reclaim` or
+/// `network`.
 pub const LABEL_COMPONENT: &str = "app.kubernetes.io/component";
 
 /// Label with the manager of an object. Its value is [`MANAGER`].
@@ -69,6 +70,9 @@ pub const COMPONENT_PROBE: &str = "probe";
 /// Annotation of a worker pod: the seal that proves that the operator created it.
 pub const ANNOTATION_SEAL: &str = "bloomery.dev/seal";
 
+/// Annotation of a pod of an MCP server that speaks HTTP: the public keys of the tokens of workers, as a JSON Web Key Set.
+pub const ANNOTATION_JWKS: &str = "bloomery.dev/jwks";
+
 /// Annotation of an object that the operator applied: the digest of the applied configuration. It also changes if a field was only
 /// removed from the configuration, which a comparison with the object would not find.
 pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";
@@ -82,6 +86,10 @@ pub const ANNOTATION_MAX_RUNNING_JOBS: &str = "bloomery.dev/max-running-jobs";
 /// The name of a tenant's memory claim. The operator uses an existing claim unchanged.
 pub const MEMORY_CLAIM: &str = "bloomery-memory";
 
+/// The name of the network policy that isolates all pods that the operator creates in a namespace. Other policies then allow single
+/// connections.
+pub const ISOLATION_POLICY: &str = "bloomery-isolation";
+
 /// The finalizer of a Skill whose directory is removed when the Skill is deleted.
 pub const FINALIZER_MEMORY: &str = "bloomery.dev/memory";
 
@@ -93,7 +101,17 @@ pub fn worker_service_account(skill: &str) -> String {
     format!("{skill}-worker")
 }
 
-/// Returns the name of the Deployment, Service and ServiceAccount of a Skill's MCP server.
+/// Returns the name of the network policy of a Skill's workers and probes.
+pub fn worker_policy(skill: &str) -> String {
+    format!("{skill}-worker")
+}
+
+/// Returns the name of the network policy of a Job's workers: `<job>-job-<first 5 characters of the UID>`.
+pub fn job_policy(job: &str, uid: &str) -> String {
+    format!("{job}-job-{}", uid.get(..5).unwrap_or(uid))
+}
+
+/// Returns the name of the Deployment, Service, ServiceAccount and network policy of a Skill's MCP server.
 pub fn mcp_server(skill: &str) -> String {
     format!("{skill}-mcp")
 }
@@ -148,6 +166,8 @@ mod tests {
             revision(&longest, &Digest::of_bytes(b"")),
             worker_pod(&longest, 999_999, uid),
             reclaim_pod(&longest, uid),
+            worker_policy(&longest),
+            job_policy(&longest, uid),
             probe_pod(&longest, uid, &Digest::of_bytes(b""), 999_999),
         ] {
             assert!(name.len() <= 63, "{name} is {} long", name.len());

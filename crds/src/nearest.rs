@@ -5,6 +5,9 @@ use strsim::normalized_damerau_levenshtein;
 /// The smallest similarity, from 0 to 1, at which a name counts as a misspelling of another.
 const MIN_SIMILARITY: f64 = 0.6;
 
+/// The smallest similarity of a name that is probably a typing error of another.
+const MIN_SIMILARITY_OF_TYPO: f64 = 0.8;
+
 /// The number of characters of a name that are compared. The effort grows with the product of the lengths.
 const MAX_CHARS: usize = 64;
 
@@ -20,6 +23,16 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
     }
     best.map(|(_, candidate)| candidate)
+}
+
+/// Returns whether a name is probably a typing error of another.
+pub fn is_near(name: &str, other: &str) -> bool {
+    normalized_damerau_levenshtein(&normalize(name), &normalize(other)) >= MIN_SIMILARITY_OF_TYPO
+}
+
+/// Returns whether two names differ only in their case, or in characters that are no letters and digits.
+pub fn has_same_letters(name: &str, other: &str) -> bool {
+    normalize(name) == normalize(other)
 }
 
 /// Returns the end of a message about an unknown name: ` Did you mean "x"?` if a candidate is similar, else an empty text.
@@ -44,6 +57,14 @@ mod tests {
     #[case::nothing("", None)]
     fn the_most_similar_tool_is_found(#[case] name: &str, #[case] expected: Option<&str>) {
         assert_eq!(nearest(name, ["verify_identity", "process_refund"]), expected);
+    }
+
+    #[rstest]
+    #[case::a_slip("proces_refund", true, false)]
+    #[case::another_style("ProcessRefund", true, true)]
+    #[case::another_word("process_return", false, false)]
+    fn names_are_near_or_the_same(#[case] name: &str, #[case] near: bool, #[case] same: bool) {
+        assert_eq!((is_near(name, "process_refund"), has_same_letters(name, "process_refund")), (near, same));
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn values(bound: &[BoundResource]) -> BTreeMap<String, String> {
             let value = match &resource.source {
                 ResourceSource::Value(value) => value.as_str(),
                 ResourceSource::Mount { path, .. } => path.as_str(),
-                ResourceSource::Secret(_) => SECRET,
+                ResourceSource::Secret(_) | ResourceSource::ForServer { .. } => SECRET,
             };
             (resource.name.clone(), value.to_owned())
         })

@@ -3,18 +3,39 @@
 //! Pods pass the `restricted` Pod Security Standard. Pods that share a `ReadWriteOnce` volume are scheduled to one node.
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, ContainerStatus, Pod, PodAffinity, PodAffinityTerm, PodSecurityContext, SeccompProfile,
-    SecurityContext,
+    Affinity, Capabilities, ContainerStateTerminated, ContainerStatus, Pod, PodAffinity, PodAffinityTerm,
+    PodSecurityContext, SeccompProfile, SecurityContext,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 /// The name of the worker's container in a worker pod. The worker prints the conversation to the container's log.
 pub const WORKER_CONTAINER: &str = "worker";
 
-/// Returns whether all containers of a pod have ended.
+/// The name of the container of an MCP server, in a pod of its own or as a sidecar of a worker pod.
+pub const MCP_CONTAINER: &str = "mcp";
+
+/// Returns whether a pod has ended: all of its containers, or its worker, which is never restarted. A sidecar may run until the kubelet
+/// has stopped it, and a container that a webhook injected for ever.
 pub fn has_ended(pod: &Pod) -> bool {
+    has_terminal_phase(pod) || worker_end(pod).is_some()
+}
+
+fn has_terminal_phase(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Returns whether a container beside the worker, such as one that a webhook injected, runs on after the worker. The kubelet stops only
+/// sidecars by itself.
+pub fn outlives_worker(pod: &Pod) -> bool {
+    let ends = |status: &ContainerStatus| status.state.as_ref().is_some_and(|state| state.terminated.is_some());
+    let containers = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
+    worker_end(pod).is_some() && containers.is_some_and(|containers| !containers.iter().all(ends))
+}
+
+/// Returns the end of the worker's container.
+pub fn worker_end(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    worker_status(pod)?.state.as_ref()?.terminated.as_ref()
 }
 
 /// Returns the status of the worker's container. `None` until the kubelet has reported it.
@@ -68,5 +89,24 @@ pub fn same_node_as(label: (String, String)) -> Affinity {
             ..PodAffinity::default()
         }),
         ..Affinity::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn pod(worker: Value) -> Pod {
+        let status = |name: &str, state: Value| json!({"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
+        let statuses = [status("injected", json!({"running": {}})), status(WORKER_CONTAINER, worker)];
+        serde_json::from_value(json!({"metadata": {}, "status": {"phase": "Running", "containerStatuses": statuses}}))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_pod_has_ended_with_its_worker_even_if_a_sidecar_runs() {
+        assert!(!has_ended(&pod(json!({"running": {}}))));
+        assert!(has_ended(&pod(json!({"terminated": {"exitCode": 0}}))));
     }
 }

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// The path of the endpoint that receives the reports of probes.
 pub const PATH: &str = "/v1/probes";
 
+/// The path of the endpoint that gives probes the token for the server: that of their reports with this ending.
+pub const TOKEN_SUFFIX: &str = "/token";
+
 /// The most errors of rules in a report. The report counts the others.
 pub const MAX_RULE_ERRORS: usize = 8;
 
@@ -77,14 +80,25 @@ pub struct ProbeReport {
     pub more_rule_errors: u32,
 }
 
+/// The request of a probe for the token of an MCP server that the operator runs. The response is a
+/// [`ServerToken`](crate::report::ServerToken).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenRequest {
+    /// The Skill.
+    pub skill: SkillIdentity,
+    /// The name of the pod.
+    pub pod: String,
+}
+
 /// The operator's response to the report of a probe.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProbeReceipt {}
 
-/// Returns the digest of the MCP server that pins belong to: of `spec.mcpServer` without `toolsDigest`.
+/// Returns the digest of the MCP server that pins belong to: of `spec.mcpServer` without `toolsDigest` and `egress`.
 pub fn server_digest(server: &McpServer) -> Digest {
-    let server = McpServer { tools_digest: None, ..server.clone() };
+    let server = McpServer { tools_digest: None, egress: Vec::new(), ..server.clone() };
     Digest::of_value(&serde_json::to_value(server).unwrap_or_default())
 }
 
@@ -109,6 +123,8 @@ mod tests {
         };
         let pinned = server(json!({ "toolsDigest": Digest::of_bytes(b"tools") }));
         assert_eq!(server_digest(&server(json!({}))), server_digest(&pinned));
+        let connected = server(json!({ "egress": [{ "host": "api.example.com" }] }));
+        assert_eq!(server_digest(&server(json!({}))), server_digest(&connected));
         let other = server(json!({ "service": { "name": "orders", "port": 81 } }));
         assert_ne!(server_digest(&other), server_digest(&pinned));
     }

@@ -16,6 +16,7 @@ use crate::v1alpha1::{
     WorkflowProgress, is_zero,
 };
 use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 
 /// The path of the report endpoint.
 pub const PATH: &str = "/v1/reports";
@@ -237,6 +238,26 @@ pub struct Directives {
     /// The tools that `policy.tools.blocked` of the Skill names, if the Skill has another revision than the Job. A worker denies them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_tools: Vec<String>,
+    /// The token for the MCP server, if the operator runs it. It replaces the one of an earlier response.
+    #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
+    pub server_token: Option<ServerToken>,
+}
+
+/// The token with which a worker authenticates to an MCP server that the operator runs.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerToken {
+    /// The token.
+    pub token: String,
+    /// The seconds for which it is still valid.
+    pub valid_seconds: u64,
+}
+
+impl fmt::Debug for ServerToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token is left out, so that it never reaches a log.
+        formatter.debug_struct("ServerToken").field("valid_seconds", &self.valid_seconds).finish_non_exhaustive()
+    }
 }
 
 /// The message that a worker writes to `/dev/termination-log` if it cannot write to the memory. An operator of an earlier version

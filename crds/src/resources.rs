@@ -2,7 +2,7 @@
 
 use crate::nearest::did_you_mean;
 use crate::text::single_line_fault;
-use crate::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
+use crate::v1alpha1::{Binding, McpServer, ResourceDeclaration, ResourceType, SkillSpec};
 use std::collections::BTreeMap;
 use url::Url;
 
@@ -67,20 +67,32 @@ pub struct UnusedSecret<'a> {
     pub remedy: &'static str,
 }
 
-/// Returns the declared secrets that no tool gets: each `connection_string`, and each `credential` that no endpoint uses.
-pub fn unused_secrets(declared: &[ResourceDeclaration]) -> impl Iterator<Item = UnusedSecret<'_>> {
-    let is_used =
-        |name: &str| declared.iter().filter_map(|endpoint| endpoint.auth.as_ref()).any(|auth| auth.credential == name);
+/// Returns whether an endpoint uses the credential with this name.
+pub fn is_used_by_endpoint(declared: &[ResourceDeclaration], name: &str) -> bool {
+    declared.iter().filter_map(|endpoint| endpoint.auth.as_ref()).any(|auth| auth.credential == name)
+}
+
+/// Returns whether the MCP server of each Job gets the secret with this name.
+pub fn is_for_server(server: Option<&McpServer>, name: &str) -> bool {
+    let bindings = server.and_then(McpServer::sidecar).into_iter().flat_map(|container| &container.bindings);
+    bindings.into_iter().any(|binding| binding.resource == name)
+}
+
+/// Returns the declared secrets that no tool gets: those that the MCP server of a Job does not get and no endpoint uses.
+pub fn unused_secrets(spec: &SkillSpec) -> impl Iterator<Item = UnusedSecret<'_>> {
+    let (declared, server) = (&spec.resources, spec.mcp_server.as_ref());
     declared.iter().enumerate().filter_map(move |(index, resource)| {
         let (reason, remedy) = match resource.kind {
+            _ if is_for_server(server, &resource.name) => return None,
             ResourceType::ConnectionString => (
-                "reaches nothing, because no tool gets a connection_string",
-                "give it to the MCP server from a Secret, in spec.mcpServer.container.env",
-            ),
-            ResourceType::Credential if !is_used(&resource.name) => (
-                "reaches nothing, because no api_endpoint uses it",
-                "name it in auth.credential of an api_endpoint, or give it to the MCP server from a Secret, in \
+                "reaches nothing, because only an MCP server of scope Job gets a connection_string",
+                "name it in spec.mcpServer.container.bindings, with scope Job; or give a Secret of all Jobs to the server, in \
                  spec.mcpServer.container.env",
+            ),
+            ResourceType::Credential if !is_used_by_endpoint(declared, &resource.name) => (
+                "reaches nothing, because no api_endpoint uses it",
+                "name it in auth.credential of an api_endpoint, or in spec.mcpServer.container.bindings, with scope Job; or give a \
+                 Secret of all Jobs to the server, in spec.mcpServer.container.env",
             ),
             _ => return None,
         };

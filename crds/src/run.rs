@@ -363,6 +363,13 @@ pub enum ResourceSource {
     Value(String),
     /// A secret value, in a file of the worker pod.
     Secret(KeyFile),
+    /// A secret value that only the MCP server of the Job gets. The worker cannot read it.
+    ForServer {
+        /// The name of the Secret.
+        secret: String,
+        /// The key in the Secret.
+        key: String,
+    },
     /// A mounted directory or file.
     Mount {
         /// The path of the mount.

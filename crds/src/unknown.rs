@@ -131,7 +131,7 @@ mod tests {
 
     fn unknown_fields_are_found_everywhere<T: DeserializeOwned>(kind: &str) {
         let mut objects = Vec::new();
-        let known = object(&complete(spec_schema_of(kind).unwrap(), "/spec", &mut objects));
+        let known = object(&complete(&spec_schema_of(kind).unwrap(), "/spec", &mut objects));
         let Read { object, unknown } = read::<T>(&known);
         assert_eq!((object.err().map(|error| error.to_string()), unknown), (None, None), "{kind}: {known:#}");
         for path in objects {

@@ -13,7 +13,8 @@ pub use approval::{
     Approval, ApprovalDecision, ApprovalSpec, ApprovalStatus, ApprovalVerdict, CountedDecision, HoldRule,
 };
 pub use definitions::{
-    CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, schema_without_descriptions, spec_schema_of,
+    CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, schema_text_of, schema_without_descriptions,
+    spec_schema_of,
 };
 pub use job::{
     ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent,
@@ -27,9 +28,9 @@ pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};
 pub use skill::{
     ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallLimit, CallPolicy, Context, DirectoryUsage, EffectPolicy,
     EndpointAuth, EndpointRule, Engine, Entity, FinalizationGate, FoundTools, Guardrails, Intent, IntentDetection,
-    Intents, LimitScope, ListSource, McpContainer, McpHeader, McpHealth, McpServer, McpService, McpStatus,
-    McpTransport, Memory, MemoryUsage, Method, OutOfDomain, OutOfDomainAction, OutputContract, OutputField,
-    PodSettings, Pods, Policy, Problem, ReclaimPolicy, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef,
-    Role, Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput, ToolOutput,
-    ToolPolicy, ToolSelection, ValueType, VerifiedTools, When, Workflow, is_reserved_header,
+    Intents, LimitScope, ListSource, McpBinding, McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer,
+    McpService, McpStatus, McpTransport, Memory, MemoryUsage, Method, OutOfDomain, OutOfDomainAction, OutputContract,
+    OutputField, PodSettings, Pods, Policy, Problem, ReclaimPolicy, ReplyPolisher, ResourceDeclaration, ResourceType,
+    RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput,
+    ToolOutput, ToolPolicy, ToolSelection, ValueType, VerifiedTools, When, Workflow, is_reserved_header,
 };

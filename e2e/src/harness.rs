@@ -24,6 +24,7 @@ pub mod clock;
 pub mod cluster;
 pub mod command;
 mod dump;
+pub mod fake_nodes;
 mod figures;
 mod job;
 mod ledger;

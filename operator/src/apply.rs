@@ -110,25 +110,53 @@ impl Applier {
     /// # Errors
     /// Returns a conflict if another writer was faster, and any other error that may be temporary.
     pub async fn apply<K: Object>(&self, wanted: &K, known: Option<KnownObject>) -> Result<ApplyResult<K>, Error> {
-        let target = Target::new(wanted)?;
+        self.apply_to(&Target::new(wanted)?, wanted, known).await
+    }
+
+    /// Applies `wanted`, which has no owner and belongs to all Skills of its namespace, as [`Applier::apply`] does. An existing object
+    /// must have the operator's label and no owner.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`].
+    pub async fn apply_unowned<K: Object>(
+        &self,
+        wanted: &K,
+        known: Option<KnownObject>,
+    ) -> Result<ApplyResult<K>, Error> {
+        let target = Target::unowned(wanted);
+        if known.is_some() {
+            return self.apply_to(&target, wanted, known).await;
+        }
+        // Several Skills of a new tenant find at once that the object is missing.
+        let lock = self.creation_locks.lock_of(&target.namespace);
+        let _guard = lock.lock().await;
+        self.apply_to(&target, wanted, None).await
+    }
+
+    async fn apply_to<K: Object>(
+        &self,
+        target: &Target,
+        wanted: &K,
+        known: Option<KnownObject>,
+    ) -> Result<ApplyResult<K>, Error> {
         // Cached metadata is enough only if this process has compared the whole object before.
         let known =
             known.filter(|known| !known.metadata_only || self.history.has_answer(known.metadata.uid.as_deref()));
         let known = match known {
             Some(known) => Some(known),
-            None => self.fetch::<K>(&target).await?,
+            None => self.fetch::<K>(target).await?,
         };
         let mut body = json(wanted, &target.what)?;
         add_digest(&mut body);
         let Some(known) = known else {
             add_precondition(&mut body, "resourceVersion", CREATE_ONLY_VERSION);
-            return self.send(&target, &body, /* force */ false).await;
+            return self.send(target, &body, /* force */ false).await;
         };
         if let Some(obstacle) = target.obstacle(&known.metadata) {
             return Ok(obstacle);
         }
         let Some(uid) = known.metadata.uid.clone() else {
-            return Err(Error::Incomplete { what: target.what, field: "metadata.uid" });
+            return Err(Error::Incomplete { what: target.what.clone(), field: "metadata.uid" });
         };
         if self.history.is_older(&uid, known.metadata.resource_version.as_deref()) {
             return Ok(ApplyResult::CacheBehind);
@@ -137,7 +165,7 @@ impl Applier {
         let is_cache_behind = additions.is_some();
         let known = match additions {
             None => known,
-            Some(additions) => match self.remove(additions, &target, known).await? {
+            Some(additions) => match self.remove(additions, target, known).await? {
                 Ok(known) => known,
                 Err(refused) => return Ok(refused),
             },
@@ -156,7 +184,7 @@ impl Applier {
         }
         // With the UID, the apply fails if the object was deleted and created again in between.
         add_precondition(&mut body, "uid", &uid);
-        let result = self.send(&target, &body, /* force */ true).await?;
+        let result = self.send(target, &body, /* force */ true).await?;
         // The API server accepted the wanted state before, so another writer added the duplicate.
         if matches!(&result, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && known.was_applied(&body) {
             self.delete::<K>(&known.metadata).await?;
@@ -310,33 +338,49 @@ struct Target {
     name: String,
     /// The kind, namespace and name, for messages.
     what: String,
-    owner_uid: String,
-    owner_name: String,
+    /// None for an object that belongs to all Skills of its namespace.
+    owner: Option<Owner>,
+}
+
+/// The controlling owner of an object.
+struct Owner {
+    uid: String,
+    name: String,
 }
 
 impl Target {
     fn new<K: Object>(wanted: &K) -> Result<Self, Error> {
-        let namespace = wanted.namespace().unwrap_or_default();
-        let name = wanted.name_any();
-        let what = format!("{} {namespace}/{name}", K::kind(&()));
+        let target = Self::unowned(wanted);
         let owner = wanted.owner_references().iter().find(|owner| owner.controller == Some(true));
         match owner {
             Some(owner) => {
-                Ok(Self { namespace, name, what, owner_uid: owner.uid.clone(), owner_name: owner.name.clone() })
+                Ok(Self { owner: Some(Owner { uid: owner.uid.clone(), name: owner.name.clone() }), ..target })
             }
-            None => Err(Error::Unowned { what }),
+            None => Err(Error::Unowned { what: target.what }),
         }
+    }
+
+    fn unowned<K: Object>(wanted: &K) -> Self {
+        let namespace = wanted.namespace().unwrap_or_default();
+        let name = wanted.name_any();
+        let what = format!("{} {namespace}/{name}", K::kind(&()));
+        Self { namespace, name, what, owner: None }
     }
 
     /// Returns the result for an existing object that must not be written; none if it may be written.
     fn obstacle<K>(&self, existing: &ObjectMeta) -> Option<ApplyResult<K>> {
-        if owned::is_owned_by(existing, &self.owner_uid) {
+        let is_own = match &self.owner {
+            Some(owner) => owned::is_owned_by(existing, &owner.uid),
+            None => owned::is_managed(existing) && existing.owner_references.iter().flatten().next().is_none(),
+        };
+        if is_own {
             return existing.deletion_timestamp.is_some().then_some(ApplyResult::BeingDeleted);
         }
         // The object of an earlier owner of the same name: Kubernetes deletes it, because that owner was deleted.
-        let owners = existing.owner_references.iter().flatten();
-        let is_of_deleted_owner =
-            owners.into_iter().any(|owner| owner.name == self.owner_name && owner.uid != self.owner_uid);
+        let is_of_deleted_owner = self.owner.as_ref().is_some_and(|wanted| {
+            let mut owners = existing.owner_references.iter().flatten();
+            owners.any(|owner| owner.name == wanted.name && owner.uid != wanted.uid)
+        });
         if owned::is_managed(existing) && is_of_deleted_owner {
             Some(ApplyResult::BeingDeleted)
         } else {

@@ -1,4 +1,5 @@
-//! The watched state of the cluster: one watch and one cache for each kind, shared by all controllers.
+//! The watched state of the cluster: one cache for each kind, shared by all controllers. It has one watch, or one in each namespace that
+//! the operator serves.
 //!
 //! Every replica keeps the caches, so that a new leader starts at once and any replica can check a report. The caches
 //! stay small: where possible, they hold only objects that the operator manages, and no fields that it never reads.
@@ -9,16 +10,18 @@ mod index;
 mod raw;
 mod trim;
 
-pub use cache::{Cache, CacheOptions, Change, Feed};
+pub use cache::{Cache, CacheOptions, Change, Feed, Watched};
 pub use guarded::Guarded;
 pub use raw::{AdmissionBinding, AdmissionPolicy, RawObject};
 
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
 use futures::stream::StreamExt;
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::ObjectRef;
@@ -30,11 +33,14 @@ use std::fmt::Debug;
 /// The duration of a watch in seconds. The API server ends the watch, and the next one continues at the same version.
 pub const WATCH_SECONDS: u32 = 60;
 
+/// The number of objects in a page of the initial list. The operator holds a page as text and as objects before it trims them.
+const PAGE_SIZE: u32 = 100;
+
 /// One cache for each kind.
 pub struct Caches {
     /// All Skills.
     pub skills: Cache<Guarded<Skill>>,
-    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue.
+    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue. Of those that have ended, only what can still matter.
     pub jobs: Cache<Guarded<Job>>,
     /// All Models.
     pub models: Cache<Guarded<Model>>,
@@ -54,7 +60,9 @@ pub struct Caches {
     pub deployments: Cache<Deployment>,
     /// The `PodDisruptionBudget`s that the operator manages. An update is not announced if it changes only the status.
     pub budgets: Cache<PodDisruptionBudget>,
-    /// All Services. Of those that the operator does not manage, only the name, type and ports.
+    /// The network policies that the operator manages.
+    pub network_policies: Cache<NetworkPolicy>,
+    /// All Services. Of those that the operator does not manage, only the name, type, ports and selector, and whether it is headless.
     pub services: Cache<Service>,
     /// All `EndpointSlices`: of each, the Service and one ready endpoint. An update is announced only if it changes whether there
     /// is one.
@@ -71,9 +79,9 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Creates the caches and the stream that feeds them.
-    pub fn new(client: &Client) -> (Self, Feed) {
-        let all = || watcher::Config::default().timeout(WATCH_SECONDS);
+    /// Creates the caches of these namespaces, or of all if there are none, and the stream that feeds them.
+    pub fn new(client: &Client, namespaces: &[String]) -> (Self, Feed) {
+        let all = || watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE_SIZE);
         let managed = || all().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
         let revisions = managed().labels(&format!(
             "{}={},{}=revision",
@@ -84,41 +92,29 @@ impl Caches {
         let of_others = all().labels(&format!("{}!={}", names::LABEL_MANAGED_BY, names::MANAGER));
         // The chart labels its objects so. The operator finds its own policies by their names.
         let of_charts = || all().labels("app.kubernetes.io/part-of=bloomery");
-        let mut feeds = Vec::new();
+        let mut watches = Watches { client, namespaces, feeds: Vec::new() };
         let caches = Self {
-            skills: cache(client, all(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            jobs: cache(client, all(), CacheOptions::trimmed(trim::metadata).indexed_by(continued_job), &mut feeds),
-            models: cache(client, all(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            approvals: cache(client, all(), CacheOptions::trimmed(trim::approval).indexed_by(job_uid), &mut feeds),
-            policies: cache(client, of_charts(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            bindings: cache(client, of_charts(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            revisions: cache(client, revisions, CacheOptions::trimmed(trim::metadata), &mut feeds),
-            config_maps: cache(client, of_others, CacheOptions::trimmed(trim::config_map), &mut feeds),
-            service_accounts: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            deployments: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            budgets: cache(
-                client,
-                managed(),
-                CacheOptions::trimmed(trim::budget).announcing(budget_changed),
-                &mut feeds,
-            ),
-            services: cache(client, all(), CacheOptions::trimmed(trim::service), &mut feeds),
-            endpoint_slices: cache(
-                client,
-                all(),
-                CacheOptions::trimmed(trim::endpoint_slice).announcing(readiness_changed),
-                &mut feeds,
-            ),
-            claims: cache(client, all(), CacheOptions::trimmed(trim::claim), &mut feeds),
-            pods: cache(client, managed(), CacheOptions::trimmed(trim::pod), &mut feeds),
-            namespaces: cache(
-                client,
-                all(),
-                CacheOptions::trimmed(trim::namespace).announcing(annotations_changed),
-                &mut feeds,
-            ),
+            skills: watches.of_tenants(all(), CacheOptions::trimmed(trim::metadata)),
+            jobs: watches.of_tenants(all(), CacheOptions::trimmed(trim::job).indexed_by(continued_job)),
+            models: watches.of_tenants(all(), CacheOptions::trimmed(trim::metadata)),
+            approvals: watches.of_tenants(all(), CacheOptions::trimmed(trim::approval).indexed_by(job_uid)),
+            policies: watches.of_cluster(of_charts(), CacheOptions::trimmed(trim::metadata)),
+            bindings: watches.of_cluster(of_charts(), CacheOptions::trimmed(trim::metadata)),
+            revisions: watches.of_tenants(revisions, CacheOptions::trimmed(trim::metadata)),
+            config_maps: watches.of_tenants(of_others, CacheOptions::trimmed(trim::config_map)),
+            service_accounts: watches.of_tenants(managed(), CacheOptions::trimmed(trim::metadata)),
+            deployments: watches.of_tenants(managed(), CacheOptions::trimmed(trim::metadata)),
+            budgets: watches.of_tenants(managed(), CacheOptions::trimmed(trim::budget).announcing(budget_changed)),
+            network_policies: watches.of_tenants(managed(), CacheOptions::trimmed(trim::metadata)),
+            services: watches.of_tenants(all(), CacheOptions::trimmed(trim::service)),
+            endpoint_slices: watches
+                .of_tenants(all(), CacheOptions::trimmed(trim::endpoint_slice).announcing(readiness_changed)),
+            claims: watches.of_tenants(all(), CacheOptions::trimmed(trim::claim)),
+            pods: watches.of_tenants(managed(), CacheOptions::trimmed(trim::pod)),
+            namespaces: watches
+                .of_namespaces(&all(), CacheOptions::trimmed(trim::namespace).announcing(annotations_changed)),
         };
-        (caches, futures::stream::select_all(feeds).boxed())
+        (caches, futures::stream::select_all(watches.feeds).boxed())
     }
 
     /// Waits until every cache has been filled once.
@@ -135,6 +131,7 @@ impl Caches {
             service_accounts,
             deployments,
             budgets,
+            network_policies,
             services,
             endpoint_slices,
             claims,
@@ -153,6 +150,7 @@ impl Caches {
             service_accounts.wait_until_synced(),
             deployments.wait_until_synced(),
             budgets.wait_until_synced(),
+            network_policies.wait_until_synced(),
             services.wait_until_synced(),
             endpoint_slices.wait_until_synced(),
             claims.wait_until_synced(),
@@ -236,20 +234,71 @@ fn continued_job(job: &Guarded<Job>) -> Option<String> {
     job.0.as_ref().ok()?.spec.continues.clone()
 }
 
-/// Creates the cache of a kind in all namespaces, and adds its feed to `feeds`.
-fn cache<K>(client: &Client, config: watcher::Config, options: CacheOptions<K>, feeds: &mut Vec<Feed>) -> Cache<K>
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-{
-    let (cache, feed) = Cache::new(Api::all(client.clone()), config, options);
-    feeds.push(feed);
-    cache
+/// Creates the caches of an operator that serves these namespaces, or all if there are none. Holds their feeds.
+struct Watches<'a> {
+    client: &'a Client,
+    namespaces: &'a [String],
+    feeds: Vec<Feed>,
+}
+
+impl Watches<'_> {
+    /// Creates the cache of a kind in the served namespaces: one watch in each, or one for all.
+    fn of_tenants<K>(&mut self, config: watcher::Config, options: CacheOptions<K>) -> Cache<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    {
+        if self.namespaces.is_empty() {
+            return self.of_cluster(config, options);
+        }
+        let watched = self.namespaces.iter().map(|namespace| Watched {
+            api: Api::namespaced(self.client.clone(), namespace),
+            config: config.clone(),
+            scope: Some(namespace.clone()),
+        });
+        self.cache(watched.collect(), options)
+    }
+
+    /// Creates the cache of the served namespaces themselves. With a list of namespaces, the operator may watch only these, by name.
+    fn of_namespaces<K>(&mut self, config: &watcher::Config, options: CacheOptions<K>) -> Cache<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    {
+        if self.namespaces.is_empty() {
+            return self.of_cluster(config.clone(), options);
+        }
+        let watched = self.namespaces.iter().map(|namespace| Watched {
+            api: Api::all(self.client.clone()),
+            config: config.clone().fields(&format!("metadata.name={namespace}")),
+            scope: Some(namespace.clone()),
+        });
+        self.cache(watched.collect(), options)
+    }
+
+    /// Creates the cache of a kind in the whole cluster.
+    fn of_cluster<K>(&mut self, config: watcher::Config, options: CacheOptions<K>) -> Cache<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    {
+        self.cache(vec![Watched { api: Api::all(self.client.clone()), config, scope: None }], options)
+    }
+
+    fn cache<K>(&mut self, watched: Vec<Watched<K>>, options: CacheOptions<K>) -> Cache<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    {
+        let (cache, feed) = Cache::new(watched, options);
+        self.feeds.push(feed);
+        cache
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::fixtures::api::FakeApi;
     use rstest::rstest;
+    use serde_json::json;
 
     fn annotated(suspend: Option<&str>) -> PartialObjectMeta<Namespace> {
         let mut namespace = PartialObjectMeta::<Namespace>::default();
@@ -271,5 +320,32 @@ mod tests {
         #[case] is_announced: bool,
     ) {
         assert_eq!(annotations_changed(&annotated(before), &annotated(after)), is_announced);
+    }
+
+    #[rstest]
+    #[case::all_namespaces(&[], &["acme", "beta", "gamma"])]
+    #[case::a_list(&["--namespaces=acme,gamma"], &["acme", "gamma"])]
+    #[case::one(&["--namespaces=beta"], &["beta"])]
+    #[case::one_that_does_not_exist(&["--namespaces=delta"], &[])]
+    #[tokio::test]
+    async fn the_caches_hold_the_objects_of_the_served_namespaces(#[case] flags: &[&str], #[case] served: &[&str]) {
+        let api = FakeApi::default();
+        for namespace in ["acme", "beta", "gamma"] {
+            let metadata = json!({"name": namespace, "uid": namespace});
+            api.put(&format!("/api/v1/namespaces/{namespace}"), json!({"metadata": metadata}));
+            let labels = json!({names::LABEL_MANAGED_BY: names::MANAGER});
+            let metadata = json!({"name": "orders-worker", "namespace": namespace, "uid": namespace, "labels": labels});
+            let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/orders-worker");
+            api.put(&path, json!({"metadata": metadata}));
+        }
+        let context = api.operator_with(flags).await;
+        let sorted = |mut names: Vec<String>| {
+            names.sort();
+            names
+        };
+        let accounts = context.caches.service_accounts.store().state();
+        assert_eq!(sorted(accounts.iter().filter_map(|account| account.namespace()).collect()), served);
+        let namespaces = context.caches.namespaces.store().state();
+        assert_eq!(sorted(namespaces.iter().map(|namespace| namespace.name_any()).collect()), served);
     }
 }

@@ -8,6 +8,7 @@ use crate::health::Readiness;
 use crate::leader::Leadership;
 use crate::metrics::Metrics;
 use crate::pod_seals::PodSeals;
+use crate::server_tokens::ServerTokens;
 use crate::settings::Settings;
 use crate::status::Statuses;
 use kube::Client;
@@ -35,6 +36,8 @@ pub struct Context {
     pub report_ca_bundle: crate::report::CaBundle,
     /// The seals of worker pods.
     pub pod_seals: PodSeals,
+    /// Signs the tokens for MCP servers.
+    pub server_tokens: ServerTokens,
     /// The readiness of the parts of this process.
     pub readiness: Readiness,
     /// The leadership of this replica.

@@ -8,9 +8,12 @@ use crate::caches::Guarded;
 use crate::context::Context;
 use crate::controller::{Controller, Wake, wake_on};
 use crate::error::Error;
+use crate::network::destination::Destination;
+use crate::network::egress::Egress;
 use bloomery_crds::conditions::{Health, Reason, merge};
 use bloomery_crds::fallback;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, ModelStatus};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::{Resource, ResourceExt};
@@ -27,7 +30,11 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let cache = &context.caches.models;
     let store = cache.store().clone();
     let all_models = store.clone();
-    let wakes = vec![wake_on(cache.changes(), &store, move |model| affected_models(&all_models, model))];
+    let behind_services = store.clone();
+    let wakes = vec![
+        wake_on(cache.changes(), &store, move |model| affected_models(&all_models, model)),
+        wake_on(context.caches.services.changes(), &store, move |service| models_of_service(&behind_services, service)),
+    ];
     let controller = Controller { name: "model", store, wakes, concurrency: MAX_CONCURRENT_RECONCILES };
     controller.run(context, reconcile, shutdown).await;
 }
@@ -42,6 +49,20 @@ fn affected_models(store: &Store<Guarded<Model>>, changed: &Guarded<Model>) -> V
     others.iter().map(|other| ObjectRef::from_obj(other.as_ref())).chain([ObjectRef::from_obj(changed)]).collect()
 }
 
+/// The Models behind a Service. Its type decides whether workers may connect to it.
+fn models_of_service(store: &Store<Guarded<Model>>, service: &Service) -> Vec<Wake<Model>> {
+    let (name, namespace) = (service.name_any(), service.namespace().unwrap_or_default());
+    let is_behind = |model: &Model| {
+        let urls = [Some(&model.spec.base_url), model.spec.proxy.as_ref()].into_iter().flatten();
+        let mut destinations = urls.filter_map(|url| Destination::of_url(url));
+        destinations.any(|destination| destination.is_service(&namespace, &name))
+    };
+    let found = store.state_filter(|model| {
+        model.meta().namespace.as_deref() == Some(namespace.as_str()) && model.0.as_ref().is_ok_and(is_behind)
+    });
+    found.iter().map(|model| ObjectRef::from_obj(model.as_ref())).collect()
+}
+
 /// The fallbacks that a Model names. A Model that cannot be read names none; an Event of that Model reports this.
 pub fn fallbacks(model: &Guarded<Model>) -> Vec<String> {
     model.0.as_ref().map(|model| model.spec.fallback.clone()).unwrap_or_default()
@@ -51,32 +72,53 @@ async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error>
     if model.metadata.deletion_timestamp.is_none() {
         let namespace = model.namespace().unwrap_or_default();
         let find = |name: &str| context.caches.models.get(&namespace, name).map(|model| fallbacks(&model));
-        let status = compute(&model, find, &Time(Timestamp::now()));
+        let refusal = |url: &str| egress_refusal(&context, &namespace, url);
+        let status = compute(&model, find, refusal, &Time(Timestamp::now()));
         context.statuses.replace(&model, status).await?;
     }
     Ok(Action::await_change())
 }
 
+/// Returns the reason why workers of a namespace may not connect to a URL.
+fn egress_refusal(context: &Context, namespace: &str, url: &str) -> Option<String> {
+    let services = |name: &str| context.caches.services.get(namespace, name);
+    Egress::new(&context.settings, namespace, &services).refusal(&Destination::of_url(url)?)
+}
+
 /// Computes the status. Returns the current status if only times would change. `find` returns the fallbacks that another
-/// Model names; none if there is no such Model.
-fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time) -> ModelStatus {
+/// Model names; none if there is no such Model. `refusal` returns the reason why workers may not connect to a URL.
+fn compute(
+    model: &Model,
+    find: impl Fn(&str) -> Option<Vec<String>>,
+    refusal: impl Fn(&str) -> Option<String>,
+    now: &Time,
+) -> ModelStatus {
     let current = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;
     ModelStatus {
         observed_generation: generation,
-        conditions: merge(current, &health(model, find).observations(), generation, now),
+        conditions: merge(current, &health(model, find, refusal).observations(), generation, now),
     }
 }
 
 /// Computes the health. The CRD enforces the rules of the URL at admission, but a Model that was stored under an older CRD
 /// may violate them.
-fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
+fn health(
+    model: &Model,
+    find: impl Fn(&str) -> Option<Vec<String>>,
+    refusal: impl Fn(&str) -> Option<String>,
+) -> Health {
     let (spec, name) = (&model.spec, model.name_any());
     let host = ["https://", "http://"].iter().find_map(|scheme| spec.base_url.strip_prefix(scheme)).unwrap_or_default();
     let host = host.split('/').next().unwrap_or_default();
     if host.is_empty() || host.contains('@') || spec.base_url.contains(['?', '#', ' ']) {
         let message = "spec.baseUrl must be an http or https URL without user, query or fragment, such as https://api.openai.com/v1";
         return Health::Stalled(Reason::Invalid, message.to_owned());
+    }
+    let urls = [("baseUrl", Some(&spec.base_url)), ("proxy", spec.proxy.as_ref())];
+    let mut refused = urls.into_iter().filter_map(|(field, url)| Some(format!("spec.{field}: {}", refusal(url?)?)));
+    if let Some(fault) = refused.next() {
+        return Health::Stalled(Reason::EgressNotAllowed, fault);
     }
     // The fallbacks of this Model come from the reconciled object, because the cached one may differ.
     let fallbacks =
@@ -126,12 +168,12 @@ mod tests {
     #[test]
     fn the_message_names_the_secret_and_a_second_compute_changes_nothing() {
         let mut model = model("https://api.openai.com/v1");
-        let status = compute(&model, nothing_else, &Time(Timestamp::UNIX_EPOCH));
+        let status = compute(&model, nothing_else, allowed, &Time(Timestamp::UNIX_EPOCH));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert_eq!((ready.status.as_str(), ready.observed_generation), ("True", Some(3)));
         assert!(ready.message.contains("Secret llm has the key token"), "{}", ready.message);
         model.status = Some(status.clone());
-        assert_eq!(compute(&model, nothing_else, &Time(Timestamp::MAX)), status);
+        assert_eq!(compute(&model, nothing_else, allowed, &Time(Timestamp::MAX)), status);
     }
 
     #[rstest]
@@ -140,7 +182,25 @@ mod tests {
     #[case("https://user@api.openai.com")]
     #[case("https://api.openai.com?x=1")]
     fn an_unusable_url_is_named(#[case] url: &str) {
-        let status = compute(&model(url), nothing_else, &Time(Timestamp::UNIX_EPOCH));
+        let status = compute(&model(url), nothing_else, allowed, &Time(Timestamp::UNIX_EPOCH));
+        assert!(is_true(&status.conditions, ConditionType::Stalled));
+    }
+
+    /// Workers may connect to everything.
+    fn allowed(_: &str) -> Option<String> {
+        None
+    }
+
+    #[rstest]
+    #[case::url("https://api.openai.com/v1", "spec.baseUrl: no")]
+    #[case::proxy("http://proxy.example:3128", "spec.proxy: no")]
+    fn a_url_that_workers_may_not_connect_to_stalls_the_model(#[case] refused: &str, #[case] expected: &str) {
+        let mut model = model("https://api.openai.com/v1");
+        model.spec.proxy = Some("http://proxy.example:3128".into());
+        let refusal = |url: &str| (url == refused).then(|| "no".to_owned());
+        let status = compute(&model, nothing_else, refusal, &Time(Timestamp::UNIX_EPOCH));
+        let ready = find(&status.conditions, ConditionType::Ready).unwrap();
+        assert_eq!((ready.reason.as_str(), ready.message.as_str()), ("EgressNotAllowed", expected));
         assert!(is_true(&status.conditions, ConditionType::Stalled));
     }
 
@@ -162,7 +222,7 @@ mod tests {
             "local" => Some(Vec::new()),
             _ => None,
         };
-        let status = compute(&falling_back(&["fast"]), others, &Time(Timestamp::UNIX_EPOCH));
+        let status = compute(&falling_back(&["fast"]), others, allowed, &Time(Timestamp::UNIX_EPOCH));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert_eq!(ready.status, "True");
         assert!(ready.message.ends_with("its fallbacks are fast, local"), "{}", ready.message);
@@ -170,12 +230,12 @@ mod tests {
 
     #[test]
     fn a_missing_fallback_is_reconciling_and_a_cycle_is_stalled() {
-        let status = compute(&falling_back(&["fast"]), nothing_else, &Time(Timestamp::UNIX_EPOCH));
+        let status = compute(&falling_back(&["fast"]), nothing_else, allowed, &Time(Timestamp::UNIX_EPOCH));
         assert!(is_true(&status.conditions, ConditionType::Reconciling));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert!(ready.reason == "ModelNotFound" && ready.message.contains("the Model fast"), "{ready:?}");
         let back = |_: &str| Some(vec!["default".to_owned()]);
-        let status = compute(&falling_back(&["fast"]), back, &Time(Timestamp::UNIX_EPOCH));
+        let status = compute(&falling_back(&["fast"]), back, allowed, &Time(Timestamp::UNIX_EPOCH));
         assert!(is_true(&status.conditions, ConditionType::Stalled));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert!(ready.message.contains("default -> fast -> default"), "{}", ready.message);

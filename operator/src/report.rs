@@ -16,6 +16,7 @@ pub mod refusal;
 pub mod server;
 pub mod service;
 mod tls;
+mod token_keys;
 
 pub use ca_bundle::CaBundle;
 pub use server::serve;

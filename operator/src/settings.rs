@@ -1,9 +1,11 @@
 //! The settings of an installation: read once at start, from environment variables or flags.
 
+mod network;
 mod parse;
 mod pod_defaults;
 mod skill_directory;
 
+pub use network::{DnsServers, LABEL_NAMESPACE, NetworkSettings, SharedHost};
 pub use pod_defaults::{Amounts, PodDefaults, SkillField};
 pub use skill_directory::SkillDirectorySettings;
 
@@ -27,6 +29,9 @@ pub struct Settings {
     /// Namespace of the operator.
     #[arg(long, env = "POD_NAMESPACE", value_parser = parse::not_empty)]
     pub pod_namespace: String,
+    /// Namespaces that the operator serves, separated by commas. Default: all namespaces.
+    #[arg(long, env = "BLOOMERY_NAMESPACES", value_delimiter = ',', value_parser = parse::namespace)]
+    pub namespaces: Vec<String>,
     /// Filter for log lines: a level, or `target=level` pairs.
     #[arg(long = "log", env = "BLOOMERY_LOG", default_value = "info", value_parser = parse::log_filter)]
     pub log_filter: String,
@@ -48,6 +53,10 @@ pub struct Settings {
     /// The memory of a tenant.
     #[command(flatten)]
     pub memory: MemorySettings,
+    /// The network of tenants, as JSON of `policies` (write network policies), `dns` and `shared` (`peers` and `ports` of network
+    /// policies), `deny` (ranges) and `operator` (the labels of the operator's pods).
+    #[arg(long, env = "BLOOMERY_NETWORK", default_value = "{}", value_parser = parse::network)]
+    pub network: NetworkSettings,
     /// Directory with the templates of Skills, each in the file `<name>.yaml`. Default: no Skill is created from a template.
     #[arg(long, env = "BLOOMERY_SKILL_TEMPLATES")]
     pub skill_templates: Option<PathBuf>,
@@ -172,8 +181,8 @@ pub struct WorkerSettings {
         value_parser = clap::value_parser!(i64).range(1..)
     )]
     pub fs_group: i64,
-    /// Addresses at which bound endpoints may be, in addition to public addresses and Services of the Job's namespace:
-    /// ranges in CIDR notation, separated by commas.
+    /// Addresses that tenants may connect to, in addition to public addresses and Services of their namespace: ranges in CIDR
+    /// notation, separated by commas.
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
     pub endpoint_ranges: Vec<IpNet>,
     /// Labels, scheduling and pull secrets of each worker pod, as JSON of `imagePullSecrets`, `nodeSelector`, `tolerations`,
@@ -304,6 +313,12 @@ mod tests {
         assert_eq!(settings.worker.pod_retention, Duration::from_mins(10));
         assert_eq!(settings.worker.pull_policy.to_string(), "IfNotPresent");
         assert_eq!(settings.memory.access_mode.to_string(), "ReadWriteOnce");
+        assert!(settings.namespaces.is_empty(), "it serves all namespaces");
+    }
+
+    #[test]
+    fn the_served_namespaces_are_a_list() {
+        assert_eq!(parse(&["--namespaces=acme,beta"]).unwrap().namespaces, ["acme", "beta"]);
     }
 
     #[rstest]
@@ -312,6 +327,8 @@ mod tests {
     #[case("--worker-resources={", "BLOOMERY_WORKER_RESOURCES")]
     #[case("--memory-size=1Gb", "BLOOMERY_MEMORY_SIZE")]
     #[case("--memory-access-mode=Any", "BLOOMERY_MEMORY_ACCESS_MODE")]
+    #[case("--namespaces=acme,", "BLOOMERY_NAMESPACES")]
+    #[case("--namespaces=acme,../beta", "BLOOMERY_NAMESPACES")]
     #[case("--run-as-user=0", "BLOOMERY_RUN_AS_USER")]
     #[case("--focus-cache-size=1Gb", "BLOOMERY_FOCUS_CACHE_SIZE")]
     #[case("--log-max-size=-1", "BLOOMERY_LOG_MAX_SIZE")]
@@ -328,6 +345,8 @@ mod tests {
     #[case("--approval-expiry=later", "BLOOMERY_APPROVAL_EXPIRY")]
     #[case("--approvals={}", "BLOOMERY_APPROVALS")]
     #[case("--reply-expiry=-1h", "BLOOMERY_REPLY_EXPIRY")]
+    #[case(r#"--network={"deny": ["10.0.0.1"]}"#, "BLOOMERY_NETWORK")]
+    #[case(r#"--network={"dns": {"peers": [], "ports": []}}"#, "BLOOMERY_NETWORK")]
     #[case("--max-running-jobs=0", "BLOOMERY_MAX_RUNNING_JOBS")]
     #[case("--max-running-jobs-per-namespace=all", "BLOOMERY_MAX_RUNNING_JOBS_PER_NAMESPACE")]
     fn an_invalid_setting_is_refused_with_the_name_of_its_variable(#[case] flag: &str, #[case] variable: &str) {

@@ -4,6 +4,7 @@ mod apply;
 mod build;
 mod events;
 mod fetch;
+mod network;
 mod probe;
 mod prune;
 mod reclaim;
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::status::reason_of;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Job, Skill};
+use bloomery_crds::v1alpha1::{Job, Model, Skill};
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -36,6 +37,10 @@ const MAX_CONCURRENT_RECONCILES: u16 = 8;
 /// The interval for retrying a Skill if a conflicting object has the name of one of its objects. The deletion of the
 /// conflicting object may not wake the Skill, because objects without the operator's label are not watched.
 const CONFLICTING_OBJECT_RETRY_INTERVAL: Duration = Duration::from_mins(1);
+
+/// The interval for retrying a Skill while the keys of tokens are not known. Without them, an MCP server would accept no worker. They
+/// are known soon after the start.
+const KEYS_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reconciles Skills until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
@@ -58,10 +63,15 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     // Validate (pure).
     let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
     // Build (pure).
-    let prepared = valid.and_then(|valid| build::build(&valid, &context.settings));
+    let Some(keys) = context.server_tokens.public_keys() else { return Ok(Action::requeue(KEYS_RETRY_INTERVAL)) };
+    let prepared = valid.and_then(|valid| {
+        let prepared = build::build(&valid, &context.settings, &keys)?;
+        let network = network::build(&valid, &prepared.revision_ref.name, &fetched, &context.settings);
+        Ok((prepared, network))
+    });
     // Apply (IO).
     let applied = match prepared {
-        Ok(prepared) => Ok(Box::pin(apply::apply(prepared, &fetched, &context.applier)).await?),
+        Ok((prepared, network)) => Ok(Box::pin(apply::apply(prepared, network, &fetched, &context.applier)).await?),
         Err(invalid) => Err(invalid),
     };
     // Probe (IO): starts and ends the pod that verifies the MCP server.
@@ -99,6 +109,9 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_pods = skills.clone();
     let store_for_faults = skills.clone();
     let store_for_tools = skills.clone();
+    let store_for_ended_jobs = skills.clone();
+    let store_for_policies = skills.clone();
+    let models = caches.models.store().clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
@@ -116,7 +129,18 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.services.changes(), skills, move |service| {
             let name = service.name_any();
             let namespace = service.metadata.namespace.as_deref();
-            fetch::select_skills(&store_for_services, namespace, |skill| fetch::uses_service(skill, &name))
+            let of_model = is_service_of_model(&models, namespace, &name);
+            fetch::select_skills(&store_for_services, namespace, |skill| {
+                of_model || fetch::uses_service(skill, &name) || network::connects_to_service(skill, &name)
+            })
+        }),
+        wake_on(caches.network_policies.changes(), skills, move |policy| match policy.metadata.name.as_deref() {
+            Some(names::ISOLATION_POLICY) => {
+                fetch::select_skills(&store_for_policies, policy.metadata.namespace.as_deref(), |_| true)
+            }
+            // The policy of a Job changes nothing of its Skill.
+            _ if policy.labels().contains_key(names::LABEL_JOB) => Vec::new(),
+            _ => named_by_label(policy, names::LABEL_SKILL),
         }),
         wake_on(caches.endpoint_slices.changes(), skills, move |slice| {
             let Some(service) = service_of(slice) else { return Vec::new() };
@@ -131,8 +155,17 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_memory_fault(&store_for_faults, job)),
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_changed_tools(&store_for_tools, job)),
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
-        wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
+        wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&store_for_ended_jobs, &jobs, job)),
     ]
+}
+
+/// Returns whether a Model of a namespace is behind the Service with this name. Network policies are built from the Service.
+fn is_service_of_model(models: &Store<Guarded<Model>>, namespace: Option<&str>, service: &str) -> bool {
+    let is_behind = |model: &Guarded<Model>| {
+        let is_called = |model: &Model| network::is_model_of_service(model, namespace.unwrap_or_default(), service);
+        model.meta().namespace.as_deref() == namespace && model.0.as_ref().is_ok_and(is_called)
+    };
+    !models.state_filter(is_behind).is_empty()
 }
 
 /// Returns the Skills with a list from a ConfigMap.
@@ -204,18 +237,27 @@ fn is_readable_and(skills: &Store<Guarded<Skill>>, skill: &Wake<Skill>, accept: 
     skills.get(skill).is_some_and(|skill| skill.0.as_ref().is_ok_and(accept))
 }
 
-/// Returns the Skill of a Job that ended, is being deleted, or was deleted; none for any other Job.
+/// Returns the Skill of a Job that ended, is being deleted, or was deleted, if that may change the Skill: the Job ran on an earlier revision,
+/// which the Skill may delete now, or the Skill is being deleted.
 ///
 /// A Job without finalizers is deleted without a deletion timestamp, so the cache is checked. A new Job may have the same
 /// name, so the UID is compared.
-fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+fn skill_of_ended_job(
+    skills: &Store<Guarded<Skill>>,
+    jobs: &Store<Guarded<Job>>,
+    job: &Guarded<Job>,
+) -> Vec<Wake<Skill>> {
     let Ok(readable) = &job.0 else { return Vec::new() };
     let is_cached = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|cached| cached.uid() == job.uid());
-    let needs_revision = is_cached && fetch::is_unfinished(readable) && readable.metadata.deletion_timestamp.is_none();
-    match (&readable.metadata.namespace, needs_revision) {
-        (Some(namespace), false) => vec![ObjectRef::new(&readable.spec.skill).within(namespace)],
-        _ => Vec::new(),
+    if is_cached && fetch::is_unfinished(readable) && readable.metadata.deletion_timestamp.is_none() {
+        return Vec::new();
     }
+    let of_job = readable.status.as_ref().and_then(|status| status.skill_revision.as_ref());
+    let may_change = |skill: &Skill| {
+        let current = skill.status.as_ref().and_then(|status| status.revision.as_ref());
+        skill.metadata.deletion_timestamp.is_some() || (of_job.is_some() && of_job != current)
+    };
+    skill_of_job(readable).filter(|skill| is_readable_and(skills, skill, may_change)).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::health::{self, Liveness, Readiness};
 use crate::leader::{self, Leadership};
 use crate::metrics::Metrics;
 use crate::pod_seals::PodSeals;
+use crate::server_tokens::ServerTokens;
 use crate::settings::Settings;
 use crate::status::Statuses;
 use crate::{approval, job, model, report, skill};
@@ -152,7 +153,7 @@ fn create_context(
     settings: Settings,
     metrics: Arc<Metrics>,
 ) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
-    let (caches, feed) = Caches::new(watch_client);
+    let (caches, feed) = Caches::new(watch_client, &settings.namespaces);
     let (leads_sender, leadership) = Leadership::channel();
     let context = Context {
         caches,
@@ -163,6 +164,7 @@ fn create_context(
         metrics,
         report_ca_bundle: report::CaBundle::default(),
         pod_seals: PodSeals::default(),
+        server_tokens: ServerTokens::default(),
         readiness: Readiness::default(),
         leadership,
         client,
@@ -244,7 +246,7 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::{Cache, CacheOptions};
+    use crate::caches::{Cache, CacheOptions, Watched};
     use axum::Router;
     use axum::body::Body;
     use axum::extract::{RawQuery, State};
@@ -283,8 +285,8 @@ mod tests {
             count.fetch_add(1, Ordering::Relaxed);
         });
         let options = CacheOptions::trimmed(|_| {});
-        let (cache, feed) =
-            Cache::<ServiceAccount>::new(Api::all(client.unwrap()), watcher::Config::default(), options);
+        let watched = Watched { api: Api::all(client.unwrap()), config: watcher::Config::default(), scope: None };
+        let (cache, feed) = Cache::<ServiceAccount>::new(vec![watched], options);
         let mut changes = cache.changes();
         let feeding = tokio::spawn(feed.for_each(|()| async {}));
         let received = async {

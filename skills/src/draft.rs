@@ -4,8 +4,9 @@ mod gaps;
 mod salvage;
 
 use crate::finding::Finding;
+use crate::schema::spec::spec_schema_of;
 use crate::tree::{Entry, Node, Value, locate};
-use bloomery_crds::v1alpha1::{ResourceDeclaration, SkillSpec, spec_schema_of};
+use bloomery_crds::v1alpha1::{ResourceDeclaration, SkillSpec};
 use gaps::Gaps;
 use salvage::Salvage;
 

@@ -14,10 +14,9 @@ use crate::draft::Draft;
 use crate::finding::Finding;
 use crate::naming::Naming;
 use crate::schema;
+use crate::schema::spec::{Schema, spec_schema_of};
 use crate::tree::{Entry, Node, Value};
 use bloomery_crds::names::GROUP;
-use bloomery_crds::v1alpha1::spec_schema_of;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use rename::rename_fields;
 use serde_json::{Value as Json, json};
 
@@ -71,7 +70,7 @@ pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
         Some(name) => Some(name.clone()),
         None => name::derive(source, ids.first(), options.file.as_deref(), &mut name_findings),
     };
-    let empty_schema = JSONSchemaProps::default();
+    let empty_schema = Schema::default();
     let spec_schema = spec_schema_of("Skill").unwrap_or(&empty_schema);
     let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
     let findings = &mut checked.findings;

@@ -7,10 +7,10 @@ use crate::finding::{Finding, did_you_mean, quoted};
 use crate::names::name_fault;
 use crate::naming::Naming;
 use crate::schema;
+use crate::schema::spec::{Schema, schema_of};
 use crate::tree::{Entry, Node, Value};
 use bloomery_crds::names::GROUP;
-use bloomery_crds::v1alpha1::{kinds, schema_of};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use bloomery_crds::v1alpha1::kinds;
 use serde_json::{Value as Json, json};
 
 /// The fields of `metadata`.
@@ -52,7 +52,7 @@ pub fn check_manifest(document: &Document) -> CheckedDocument {
 }
 
 /// Checks `apiVersion` and `kind`. Returns the kind with its schema, unless the kind is missing or unknown.
-fn check_kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JSONSchemaProps)> {
+fn check_kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static Schema)> {
     if !matches!(root.value, Value::Map(_)) {
         findings.push(Finding::error(&root.place, format!("a manifest is an object, and this is {}", root.kind())));
         return None;
@@ -89,7 +89,7 @@ fn check_kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'sta
 fn check_top_level_fields(
     root: &Node,
     entries: &[Entry],
-    schema: &JSONSchemaProps,
+    schema: &Schema,
     object: &mut Json,
     findings: &mut Vec<Finding>,
 ) {

@@ -5,11 +5,8 @@
 use crate::checked::CheckedDocument;
 use crate::finding::{Finding, Severity};
 use crate::schema::property;
+use crate::schema::spec::{Rule, Schema, spec_schema_of};
 use bloomery_cel::Program;
-use bloomery_crds::v1alpha1::spec_schema_of;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, ValidationRule,
-};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -46,8 +43,8 @@ fn violations(kind: &str, object: &Value) -> Vec<Violation> {
 }
 
 /// Adds the violations in the value at an API path. The recursion is as deep as the schema.
-fn collect(schema: &JSONSchemaProps, value: &Value, path: &str, violations: &mut Vec<Violation>) {
-    for ValidationRule { rule, message, field_path, .. } in schema.x_kubernetes_validations.iter().flatten() {
+fn collect(schema: &Schema, value: &Value, path: &str, violations: &mut Vec<Violation>) {
+    for Rule { expression: rule, message, field_path } in &schema.validations {
         if !rule.contains("oldSelf") && holds(rule, value) == Some(false) {
             let field = field_path.as_deref().unwrap_or_default();
             let message = message.clone().unwrap_or_else(|| rule.clone());
@@ -62,7 +59,7 @@ fn collect(schema: &JSONSchemaProps, value: &Value, path: &str, violations: &mut
                 }
             }
         }
-        (Value::Array(values), Some(JSONSchemaPropsOrArray::Schema(items))) => {
+        (Value::Array(values), Some(items)) => {
             for (index, value) in values.iter().enumerate() {
                 collect(items, value, &format!("{path}[{index}]"), violations);
             }
@@ -86,6 +83,21 @@ mod tests {
     #[rstest]
     #[case::no_server(json!({"mcpServer": {}}), "spec.mcpServer")]
     #[case::two_servers(json!({"mcpServer": {"container": {}, "service": {}}}), "spec.mcpServer")]
+    #[case::a_service_of_a_job(json!({"mcpServer": {"service": {}, "scope": "Job"}}), "spec.mcpServer.scope")]
+    #[case::bindings_of_a_shared_server(
+        json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "env": "DB"}]}}}), "spec.mcpServer.container.bindings"
+    )]
+    #[case::health_of_the_server_of_a_job(
+        json!({"mcpServer": {"container": {"health": {"path": "/"}}, "scope": "Job"}}), "spec.mcpServer.container.health"
+    )]
+    #[case::a_variable_and_a_file(
+        json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "env": "DB", "path": "/db"}]}, "scope": "Job"}}),
+        "spec.mcpServer.container.bindings[0]"
+    )]
+    #[case::a_value_for_the_probe_of_a_file(
+        json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "path": "/db", "probeValue": "x"}]}, "scope": "Job"}}),
+        "spec.mcpServer.container.bindings[0].probeValue"
+    )]
     #[case::a_condition_without_use(json!({"tools": [{"policy": {"condition": "amount > 5"}}]}), "spec.tools[0].policy.condition")]
     #[case::a_condition_beside_another_value(
         json!({"tools": [{"policy": {"condition": "amount > 5", "requiresApproval": "always"}}]}), "spec.tools[0].policy.condition"
@@ -150,6 +162,7 @@ mod tests {
 
     #[rstest]
     #[case(json!({"mcpServer": {"service": {}}}))]
+    #[case(json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "env": "DB", "probeValue": "x"}]}, "scope": "Job"}}))]
     #[case(json!({"tools": [{"policy": {"allowed": "conditional", "condition": "amount > 5"}}]}))]
     #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]
     #[case(json!({"policy": {"workflows": [{"steps": ["a"]}, {"steps": ["a", "b"], "expect": [{"step": "b", "evidence": {"tool": "c"}}]}]}}))]

@@ -13,35 +13,26 @@
 
 pub(crate) mod bounds;
 pub(crate) mod patterns;
+pub(crate) mod spec;
 
 use crate::finding::{Finding, quoted};
 use crate::naming::Naming;
 use crate::tree::{Entry, Node, Place, Value};
 use crate::yaml::ambiguous::kubectl_reading;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
-};
 use patterns::{DURATION, description};
 use serde_json::Map;
+use spec::Schema;
 
 /// Checks a value against a schema. Returns the value as JSON, without unknown and empty fields. A value of a wrong type may become
 /// null.
-pub(crate) fn check(
-    node: &Node,
-    schema: &JSONSchemaProps,
-    naming: Naming,
-    findings: &mut Vec<Finding>,
-) -> serde_json::Value {
+pub(crate) fn check(node: &Node, schema: &Schema, naming: Naming, findings: &mut Vec<Finding>) -> serde_json::Value {
     Checker { naming, findings }.check_value(node, schema)
 }
 
 /// Returns the schema of a field.
-pub(crate) fn property<'s>(schema: &'s JSONSchemaProps, name: &str) -> Option<&'s JSONSchemaProps> {
+pub(crate) fn property<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
     let named = schema.properties.as_ref().and_then(|properties| properties.get(name));
-    named.or(match &schema.additional_properties {
-        Some(JSONSchemaPropsOrBool::Schema(values)) => Some(values),
-        _ => None,
-    })
+    named.or(schema.additional_properties.as_deref())
 }
 
 struct Checker<'f> {
@@ -50,14 +41,14 @@ struct Checker<'f> {
 }
 
 impl Checker<'_> {
-    fn check_value(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
-        if schema.x_kubernetes_preserve_unknown_fields == Some(true) && schema.properties.is_none() {
+    fn check_value(&mut self, node: &Node, schema: &Schema) -> serde_json::Value {
+        if schema.preserve_unknown_fields && schema.properties.is_none() {
             if schema.type_.as_deref() == Some("object") && !matches!(node.value, Value::Map(_)) {
                 self.report_wrong_type(node, "object");
             }
             return node.json();
         }
-        if schema.x_kubernetes_int_or_string == Some(true) {
+        if schema.int_or_string {
             return self.check_int_or_string(node, schema);
         }
         let expected = schema.type_.as_deref().unwrap_or_default();
@@ -94,7 +85,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_int_or_string(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
+    fn check_int_or_string(&mut self, node: &Node, schema: &Schema) -> serde_json::Value {
         match &node.value {
             Value::Number(number) if number.is_i64() => {}
             Value::Text { text, .. } => self.report(&node.place, bounds::text_faults(text, schema)),
@@ -103,7 +94,7 @@ impl Checker<'_> {
         node.json()
     }
 
-    fn check_object(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps) -> serde_json::Value {
+    fn check_object(&mut self, place: &Place, entries: &[Entry], schema: &Schema) -> serde_json::Value {
         let mut object = Map::new();
         for entry in entries {
             match property(schema, &entry.name) {
@@ -122,7 +113,7 @@ impl Checker<'_> {
         object.into()
     }
 
-    fn report_unknown(&mut self, entry: &Entry, schema: &JSONSchemaProps) {
+    fn report_unknown(&mut self, entry: &Entry, schema: &Schema) {
         let known = schema.properties.iter().flatten().map(|(name, _)| name.as_str());
         self.findings.push(Finding::unknown_field(entry, known));
     }
@@ -135,15 +126,13 @@ impl Checker<'_> {
         self.findings.push(finding);
     }
 
-    fn check_list(&mut self, node: &Node, nodes: &[Node], schema: &JSONSchemaProps) -> serde_json::Value {
+    fn check_list(&mut self, node: &Node, nodes: &[Node], schema: &Schema) -> serde_json::Value {
         self.report(&node.place, bounds::list_faults(nodes.len(), schema));
         let duplicates = bounds::duplicates(nodes, schema, self.naming);
         self.findings.extend(duplicates);
         match &schema.items {
-            Some(JSONSchemaPropsOrArray::Schema(items)) => {
-                nodes.iter().map(|node| self.check_value(node, items)).collect()
-            }
-            _ => node.json(),
+            Some(items) => nodes.iter().map(|node| self.check_value(node, items)).collect(),
+            None => node.json(),
         }
     }
 

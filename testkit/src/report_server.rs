@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router, routing::post};
-use bloomery_crds::probe::{self, ProbeReceipt, ProbeReport};
-use bloomery_crds::report::{Directives, PATH, PodEnd, Report};
+use bloomery_crds::probe::{self, ProbeReceipt, ProbeReport, TokenRequest};
+use bloomery_crds::report::{Directives, PATH, PodEnd, Report, ServerToken};
 use bloomery_crds::run::{GivenReply, JobIdentity, ReportEndpoint};
 use bloomery_crds::v1alpha1::{Limits, LogPosition};
 use serde_json::json;
@@ -62,6 +62,8 @@ pub struct ReportServer {
     pub limits: Arc<Mutex<Option<Limits>>>,
     /// The tools that a later revision of the Skill blocks. [`Reply::Ack`] returns them.
     pub blocked_tools: Arc<Mutex<Vec<String>>>,
+    /// The token for the MCP server. [`Reply::Ack`] and the answer to a probe return it.
+    pub server_token: Arc<Mutex<Option<ServerToken>>>,
     /// The URL of the server, and the CA of its certificate.
     pub endpoint: ReportEndpoint,
 }
@@ -80,10 +82,14 @@ impl ReportServer {
             unneeded: Arc::default(),
             limits: Arc::default(),
             blocked_tools: Arc::default(),
+            server_token: Arc::default(),
             endpoint: ReportEndpoint { url, ca },
         };
-        let router =
-            Router::new().route(PATH, post(receive)).route(probe::PATH, post(receive_probe)).with_state(server.clone());
+        let router = Router::new()
+            .route(PATH, post(receive))
+            .route(probe::PATH, post(receive_probe))
+            .route(&format!("{}{}", probe::PATH, probe::TOKEN_SUFFIX), post(give_token))
+            .with_state(server.clone());
         tokio::spawn(async move { axum::serve(TlsListener::new(tcp, acceptor), router).await });
         server
     }
@@ -132,6 +138,11 @@ async fn receive_probe(State(server): State<ReportServer>, Json(report): Json<Pr
     Json(ProbeReceipt {}).into_response()
 }
 
+async fn give_token(State(server): State<ReportServer>, Json(request): Json<TokenRequest>) -> Response {
+    let token = server.server_token.lock().unwrap().clone().filter(|_| !request.pod.is_empty());
+    token.map_or(StatusCode::NOT_FOUND.into_response(), |token| Json(token).into_response())
+}
+
 async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(report): Json<Report>) -> Response {
     let reply = server.script.lock().unwrap().pop_front().unwrap_or(Reply::Ack);
     let token = headers[header::AUTHORIZATION].to_str().unwrap().to_owned();
@@ -142,10 +153,21 @@ async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(re
     prune.retain(|key| server.unneeded.lock().unwrap().contains(key));
     let limits = server.limits.lock().unwrap().clone();
     let blocked_tools = server.blocked_tools.lock().unwrap().clone();
+    let server_token = server.server_token.lock().unwrap().clone();
     server.received.send_modify(|received| received.push(Received { token, report }));
     match reply {
-        Reply::Ack => Json(Directives { ack: events, replies, prune, limits, blocked_tools, ..Directives::default() })
-            .into_response(),
+        Reply::Ack => {
+            let given = Directives {
+                ack: events,
+                replies,
+                prune,
+                limits,
+                blocked_tools,
+                server_token,
+                ..Directives::default()
+            };
+            Json(given).into_response()
+        }
         Reply::AckLess => Json(json!({ "ack": events - 1 })).into_response(),
         Reply::Cancel => Json(json!({ "ack": events, "cancel": true })).into_response(),
         Reply::SkillDeleted => Json(json!({ "ack": events, "skillDeleted": true })).into_response(),

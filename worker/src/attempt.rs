@@ -18,7 +18,7 @@ use crate::{ended_run, ending, skill_file};
 use bloomery_crds::report::MemoryFault;
 use bloomery_http::address::{AddressPolicy, ApiServer};
 use bloomery_journal::files::{Disk, Files};
-use bloomery_mcp as mcp;
+use bloomery_mcp::{self as mcp, ServerTokens};
 use bloomery_models as model;
 use bloomery_redact::Redactor;
 use std::sync::Arc;
@@ -109,12 +109,16 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         tracing::warn!("the trace cannot be written to `{}` in the Skill's memory: {error}", trace::DIR);
     }
     let external_wait = Duration::from_secs(args.patience);
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(external_wait), redactor)?;
-    let cache = SharedCache::new(&args.memory, &args.pod_uid);
     let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
-    let addresses =
-        AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
-    let tools = mcp_client(&inputs, cache.clone(), addresses.clone(), redactor)?;
+    let addresses = AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone())
+        .with_shared(args.shared_host.clone())
+        .without_ranges(args.deny_range.clone())
+        .without_api_server(api_server);
+    let retry_policy = model::RetryPolicy::new(external_wait);
+    let models = model::Clients::new(&part.models, &part.job.uid, &retry_policy, addresses.clone(), redactor)?;
+    let cache = SharedCache::new(&args.memory, &args.pod_uid);
+    let server_tokens = ServerTokens::new(redactor.clone());
+    let tools = mcp_client(&inputs, cache.clone(), addresses.clone(), &server_tokens)?;
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
     let environment = Environment {
@@ -130,7 +134,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     };
     let stdout = BackgroundWriter::new(std::io::stdout()).map_err(Error::Output)?;
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));
-    let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox) };
+    let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), server_tokens };
     let exit = Box::pin(attempt.run(Disk, environment, printer)).await;
     if let Some(tools) = &tools {
         // Lets the server free the session at once. Otherwise the session stays until it expires.
@@ -144,15 +148,19 @@ fn mcp_client(
     inputs: &Inputs,
     cache: SharedCache,
     addresses: AddressPolicy,
-    redactor: &Redactor,
+    tokens: &ServerTokens,
 ) -> Result<Option<mcp::Client>, bloomery_http::Error> {
     let Some(endpoint) = &inputs.revision.mcp else { return Ok(None) };
-    let is_external = inputs.revision.spec.mcp_server.as_ref().is_some_and(|server| server.uri.is_some());
-    let client = if is_external {
-        let external = inputs.part.external_mcp.clone().unwrap_or_default();
-        mcp::Client::external(addresses, endpoint, &external, redactor.clone())
-    } else {
-        mcp::Client::new(endpoint, redactor.clone())?
+    let redactor = inputs.redactor.clone();
+    let client = match &inputs.revision.spec.mcp_server {
+        Some(server) if server.uri.is_some() => {
+            let external = inputs.part.external_mcp.clone().unwrap_or_default();
+            mcp::Client::external(addresses, endpoint, &external, redactor)
+        }
+        Some(server) if server.requires_token() => mcp::Client::with_token(endpoint, tokens.clone(), redactor)?,
+        Some(server) if server.takes_token() => mcp::Client::with_token(endpoint, tokens.clone().optional(), redactor)?,
+        Some(server) if server.sidecar().is_some() => mcp::Client::new(endpoint, redactor)?.as_sidecar(),
+        _ => mcp::Client::restricted(addresses, endpoint, redactor)?,
     };
     let client = client.with_resources(&inputs.part.resources);
     let client = client.with_max_result_bytes(inputs.revision.spec.max_result_bytes());
@@ -168,6 +176,8 @@ pub struct Attempt<'a> {
     pub inputs: &'a Inputs,
     /// Receives the replies of people that the operator passes on.
     pub inbox: Arc<DecisionInbox>,
+    /// Receives the tokens for the MCP server, if the operator runs it.
+    pub server_tokens: ServerTokens,
 }
 
 impl Attempt<'_> {
@@ -181,10 +191,11 @@ impl Attempt<'_> {
         environment: Environment<'_, M, T>,
         printer: Printer,
     ) -> Result<Exit, Error> {
-        let Self { args, inputs, inbox } = self;
+        let Self { args, inputs, inbox, server_tokens } = self;
         let part = &inputs.part;
         let endpoint = part.report.as_ref().ok_or(Error::NoReportEndpoint)?;
         let client = report::Client::new(endpoint, args.token.clone(), inputs.redactor.clone())?;
+        let client = client.with_server_tokens(server_tokens);
         let (stop, memory) = (environment.stop, environment.memory);
         if let Some(projection) = ended_run::projection(inputs, environment.memory).map_err(Error::Record)? {
             let end = AttemptEnd { exit: Exit::Finished, projection, epoch: 1 };

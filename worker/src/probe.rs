@@ -7,14 +7,14 @@ use crate::attempt::SESSION_CLOSE_TIMEOUT;
 use crate::report::{self, SendError};
 use crate::settings::ProbeArgs;
 use crate::{ending, inputs};
-use bloomery_crds::probe::{MAX_RULE_ERROR_BYTES, MAX_RULE_ERRORS, ProbePart, ProbeReceipt, ProbeReport};
+use bloomery_crds::probe::{MAX_RULE_ERROR_BYTES, MAX_RULE_ERRORS, ProbePart, ProbeReceipt, ProbeReport, TokenRequest};
 use bloomery_crds::run::{self, McpEndpoint, Revision};
 use bloomery_crds::text::bounded;
 use bloomery_crds::tool_pins::ToolPins;
 use bloomery_engine::lint;
 use bloomery_engine::tool::ListedTool;
 use bloomery_http::Backoff;
-use bloomery_mcp as mcp;
+use bloomery_mcp::{self as mcp, ServerTokens};
 use bloomery_redact::Redactor;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -51,7 +51,10 @@ pub enum Error {
     Report(#[from] report::Error),
     /// The operator did not accept the report.
     #[error("the tools were listed, but not reported: {0}")]
-    NotReported(#[from] SendError),
+    NotReported(SendError),
+    /// The operator did not give the token for the server.
+    #[error("the operator did not give the token for the MCP server: {0}")]
+    NoToken(SendError),
 }
 
 /// Probes the server that `args` describe. An error is also the termination message of the pod.
@@ -72,7 +75,9 @@ async fn probe_and_report(args: &ProbeArgs, redactor: &Redactor) -> Result<(), E
     let part: ProbePart = run::open_sealed("the probe's part", &inputs::text(&args.part)?, &args.part_digest)?;
     let endpoint = revision.mcp.as_ref().ok_or(Error::NoServer)?;
     let reports = report::Client::new(&part.report, args.token.clone(), redactor.clone())?;
-    let listed = list(endpoint, &revision, Duration::from_secs(args.patience), redactor).await?;
+    let until = Instant::now() + Duration::from_secs(args.patience);
+    let client = client(endpoint, &revision, (&part, &reports), until, redactor).await?;
+    let listed = list(client, &revision, until).await?;
     tracing::info!(tools = listed.len(), "the MCP server has listed its tools");
     let report = report_of(part, &revision, &listed);
     for error in &report.rule_errors {
@@ -81,16 +86,42 @@ async fn probe_and_report(args: &ProbeArgs, redactor: &Redactor) -> Result<(), E
     send(&reports, &report).await
 }
 
-/// Lists the tools of the server. A server that does not answer is asked again within `patience`.
-async fn list(
+/// Creates the client of the server. If the operator runs the server, it first gives the token for it.
+async fn client(
     endpoint: &McpEndpoint,
     revision: &Revision,
-    patience: Duration,
+    (part, reports): (&ProbePart, &report::Client),
+    until: Instant,
     redactor: &Redactor,
-) -> Result<Vec<ListedTool>, Error> {
-    let client = mcp::Client::new(endpoint, redactor.clone())?;
+) -> Result<mcp::Client, Error> {
+    let Some(server) = revision.spec.mcp_server.as_ref().filter(|server| server.takes_token()) else {
+        let client = mcp::Client::new(endpoint, redactor.clone())?;
+        let is_sidecar = revision.spec.mcp_server.as_ref().is_some_and(|server| server.sidecar().is_some());
+        return Ok(if is_sidecar { client.as_sidecar() } else { client });
+    };
+    let optional_until = Instant::now() + ServerTokens::OPTIONAL_WAIT;
+    let until = if server.requires_token() { until } else { until.min(optional_until) };
+    let request = TokenRequest { skill: part.skill.clone(), pod: part.pod.clone() };
+    // An operator of an earlier version does not know the request.
+    let is_final = |error: &SendError| !server.requires_token() && error.is_not_found();
+    let requested = repeated(until, ("the token for the server is requested again", is_final), async || {
+        reports.request_server_token(&request).await
+    });
+    let mut tokens = ServerTokens::new(redactor.clone());
+    match requested.await {
+        Ok(token) => tokens.set(&token),
+        Err(error) if server.requires_token() => return Err(Error::NoToken(error)),
+        Err(error) => {
+            tracing::info!("the operator did not give the token for the MCP server, which may not need it: {error}");
+            tokens = tokens.optional();
+        }
+    }
+    Ok(mcp::Client::with_token(endpoint, tokens, redactor.clone())?)
+}
+
+/// Lists the tools of the server. A server that does not answer is asked again before `until`.
+async fn list(client: mcp::Client, revision: &Revision, until: Instant) -> Result<Vec<ListedTool>, Error> {
     let client = client.with_max_result_bytes(revision.spec.max_result_bytes());
-    let until = Instant::now() + patience;
     let mut delays = Backoff::new(FIRST_DELAY, MAX_DELAY);
     loop {
         let within = until.saturating_duration_since(Instant::now());
@@ -133,18 +164,30 @@ fn report_of(part: ProbePart, revision: &Revision, listed: &[ListedTool]) -> Pro
 /// Sends the report until the operator accepts it.
 async fn send(reports: &report::Client, report: &ProbeReport) -> Result<(), Error> {
     let until = Instant::now() + ACKNOWLEDGE_TIMEOUT;
+    let sent = repeated(until, ("the report is repeated", |_: &SendError| false), async || {
+        reports.post::<_, ProbeReceipt>(report).await
+    });
+    sent.await.map(|ProbeReceipt {}| ()).map_err(Error::NotReported)
+}
+
+/// Repeats a request to the operator before `until`, until it succeeds or its error is final. The API server may refuse the token of a
+/// new pod for some seconds, so other errors may pass.
+async fn repeated<T>(
+    until: Instant,
+    (what, is_final): (&str, impl Fn(&SendError) -> bool),
+    request: impl AsyncFn() -> Result<T, SendError>,
+) -> Result<T, SendError> {
     let mut delays = Backoff::new(FIRST_DELAY, MAX_DELAY);
     loop {
-        let error = match reports.post::<_, ProbeReceipt>(report).await {
-            Ok(ProbeReceipt {}) => return Ok(()),
+        let error = match request().await {
+            Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         let delay = delays.next_delay();
-        // The API server may refuse the token of a new pod for some seconds, so every error may pass.
-        if Instant::now() + delay >= until {
-            return Err(error.into());
+        if is_final(&error) || Instant::now() + delay >= until {
+            return Err(error);
         }
-        tracing::info!("{error}; the report is repeated");
+        tracing::info!("{error}; {what}");
         sleep(delay).await;
     }
 }

@@ -154,10 +154,16 @@ pub struct RunArgs {
     /// Largest size of all logs of ended runs in the Skill's memory, in bytes. The oldest are pruned first.
     #[arg(long, default_value_t = skill_directory::LOG_MAX_BYTES)]
     pub log_max_bytes: u64,
-    /// Range of addresses, in CIDR notation, at which a Job may call endpoints in addition to public addresses and the
-    /// Services of its namespace. May be repeated.
+    /// Range of addresses, in CIDR notation, at which a Job may call endpoints, Models and external MCP servers in addition to
+    /// public addresses and the Services of its namespace. May be repeated.
     #[arg(long)]
     pub endpoint_range: Vec<ipnet::IpNet>,
+    /// Host that a Job may call at a private address. May be repeated.
+    #[arg(long)]
+    pub shared_host: Vec<String>,
+    /// Range of addresses, in CIDR notation, that a Job may never call. May be repeated.
+    #[arg(long)]
+    pub deny_range: Vec<ipnet::IpNet>,
 }
 
 impl RunArgs {

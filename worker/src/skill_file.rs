@@ -2,7 +2,7 @@
 
 use bloomery_crds::Digest;
 use bloomery_crds::run::Revision;
-use bloomery_journal::files::{Files, replace_unsynced};
+use bloomery_journal::files::{Files, replace_volatile};
 use serde_json::json;
 use std::io;
 use std::path::Path;
@@ -10,8 +10,8 @@ use std::path::Path;
 /// The name of the file in a skill directory.
 pub const NAME: &str = "skill.yaml";
 
-/// Writes the Skill, unless the file has the same content. A loss of power may lose it, and the next Job writes it again. Only the first epoch of a Job may call this: an older Job that resumes must not
-/// restore an older revision.
+/// Writes the Skill, unless the file has the same content. A loss of power may lose it, and the next Job writes it again. Only the first
+/// epoch of a Job may call this: an older Job that resumes must not restore an older revision.
 ///
 /// # Errors
 /// If the file cannot be written. The error need not fail the Job, because Bloomery does not read the file.
@@ -19,7 +19,7 @@ pub fn write(files: &impl Files, memory: &Path, revision: &Revision, digest: &Di
     let content = render(revision, digest)?;
     match files.read(&memory.join(NAME)) {
         Ok(existing) if existing == content.as_bytes() => Ok(()),
-        _ => replace_unsynced(files, memory, NAME, writer, content.as_bytes()),
+        _ => replace_volatile(files, memory, NAME, writer, content.as_bytes()),
     }
 }
 

@@ -1,7 +1,9 @@
 //! An MCP server over standard input and output, for tests and the demo. It uses only the standard library and JSON, so as a static
 //! program it runs in an empty image.
 //!
-//! Its tool `track_order` answers where an order is. Tracking `EXIT` ends the process before the answer.
+//! Its tool `track_order` answers where an order is. Tracking `EXIT` ends the process before the answer. Its tool `look` answers what a
+//! file contains, and what the server knows of its secrets: the host of `DATABASE_URL`, and the size of the file that `KEY_FILE` names. If
+//! `NEEDS_DATABASE` is set, the server ends at once without a `DATABASE_URL`.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
@@ -9,6 +11,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut output = std::io::stdout();
+    if std::env::var_os("NEEDS_DATABASE").is_some() && std::env::var_os("DATABASE_URL").is_none() {
+        let _ = writeln!(std::io::stderr(), "e2e-stdio: DATABASE_URL is not set");
+        return ExitCode::FAILURE;
+    }
     let _ = writeln!(std::io::stderr(), "e2e-stdio: reading messages");
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
@@ -31,13 +37,13 @@ fn answer(request: &Value) -> Option<(&'static str, Value)> {
             "serverInfo": {"name": "e2e-stdio", "version": env!("CARGO_PKG_VERSION")},
         }),
         "ping" => json!({}),
-        "tools/list" => json!({"tools": [{
-            "name": "track_order", "description": "Tells where an order is", "annotations": {"readOnlyHint": true},
-            "inputSchema": {
-                "type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"],
-                "additionalProperties": false,
-            },
-        }]}),
+        "tools/list" => json!({"tools": [
+            tool("track_order", "Tells where an order is", "order_id"),
+            tool("look", "Tells what a file contains, and which secrets the server has", "path"),
+        ]}),
+        "tools/call" if text("/params/name") == "look" => {
+            json!({"content": [{"type": "text", "text": look(text("/params/arguments/path"))}]})
+        }
         "tools/call" => match text("/params/arguments/order_id") {
             "EXIT" => return None,
             order => {
@@ -48,4 +54,29 @@ fn answer(request: &Value) -> Option<(&'static str, Value)> {
         _ => return Some(("error", json!({"code": -32601, "message": "unknown method"}))),
     };
     Some(("result", result))
+}
+
+/// Returns the definition of a tool with one argument.
+fn tool(name: &str, description: &str, argument: &str) -> Value {
+    json!({
+        "name": name, "description": description, "annotations": {"readOnlyHint": true},
+        "inputSchema": {
+            "type": "object", "properties": {argument: {"type": "string"}}, "required": [argument],
+            "additionalProperties": false,
+        },
+    })
+}
+
+/// Describes a file and the secrets, without their values.
+fn look(path: &str) -> String {
+    let content = std::fs::read_to_string(path).unwrap_or_else(|error| error.to_string());
+    let database = std::env::var("DATABASE_URL").unwrap_or_default();
+    let host = database.rsplit('@').next().unwrap_or_default();
+    let key = std::env::var("KEY_FILE").ok().and_then(|file| std::fs::read(file).ok());
+    let token = std::path::Path::new("/var/run/bloomery").exists() || std::path::Path::new("/memory").exists();
+    format!(
+        "{path}: {}; database: {host}; key: {} bytes; files of the worker: {token}",
+        content.trim(),
+        key.map_or(0, |key| key.len())
+    )
 }

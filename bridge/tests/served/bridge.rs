@@ -5,7 +5,7 @@ use bloomery_crds::run::McpEndpoint;
 use bloomery_engine::event::{CallId, ToolProgress};
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::{ListedTool, ToolSource};
-use bloomery_mcp::{CallOutcome, Client};
+use bloomery_mcp::{CallOutcome, Client, ServerTokens};
 use bloomery_redact::Redactor;
 use std::cell::RefCell;
 use std::io::Read;
@@ -30,7 +30,20 @@ impl Bridge {
     /// Starts the bridge before the server with this command line, and waits until it listens.
     pub(crate) fn start(flags: &[&str], server: &[String]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut child = command(port, flags, server).spawn().unwrap();
+        Self::wait(command(port, flags, server), port)
+    }
+
+    /// Starts the bridge before the server that listens at `server_port`, and waits until it listens.
+    pub(crate) fn guard(flags: &[&str], server_port: u16) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery-bridge"));
+        command.arg("guard").arg(format!("--listen=127.0.0.1:{port}")).arg(format!("--port={server_port}")).args(flags);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        Self::wait(command, port)
+    }
+
+    fn wait(mut command: Command, port: u16) -> Self {
+        let mut child = command.spawn().unwrap();
         let until = Instant::now() + START_TIMEOUT;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert_eq!(child.try_wait().unwrap(), None, "the bridge has ended");
@@ -80,9 +93,16 @@ impl Drop for Bridge {
 
 fn command(port: u16, flags: &[&str], server: &[String]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery-bridge"));
-    command.arg("serve").arg(format!("--listen=127.0.0.1:{port}")).args(flags).arg("--").args(server);
+    let is_open = flags.iter().all(|flag| !flag.starts_with("--token-key"));
+    command.arg("serve").arg(format!("--listen=127.0.0.1:{port}")).args(is_open.then_some("--open"));
+    command.args(flags).arg("--").args(server);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command
+}
+
+/// Installs the provider of TLS. This fails if another test has installed it.
+pub(crate) fn install_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// The client of a Job, and the tools at its start.
@@ -93,9 +113,17 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) async fn at(url: String) -> Self {
-        // Fails if another test has installed the provider.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::new(&McpEndpoint { url }, Redactor::default()).unwrap();
+        install_provider();
+        Self::with(Client::new(&McpEndpoint { url }, Redactor::default()).unwrap()).await
+    }
+
+    /// Returns a Job whose client sends a token.
+    pub(crate) async fn with_token(url: String, tokens: &ServerTokens) -> Self {
+        install_provider();
+        Self::with(Client::with_token(&McpEndpoint { url }, tokens.clone(), Redactor::default()).unwrap()).await
+    }
+
+    async fn with(client: Client) -> Self {
         let tools = client.list(PLENTY).await.unwrap();
         Self { client, tools }
     }
@@ -107,6 +135,16 @@ impl Job {
 
     /// Calls a tool.
     pub(crate) async fn call_with(&self, tool: &str, arguments: &str) -> (CallOutcome, Vec<ToolProgress>) {
+        self.call_within(tool, arguments, PLENTY).await
+    }
+
+    /// Calls a tool, and gives up after this time if the call cannot be sent.
+    pub(crate) async fn call_within(
+        &self,
+        tool: &str,
+        arguments: &str,
+        within: Duration,
+    ) -> (CallOutcome, Vec<ToolProgress>) {
         let definition = self.tools.iter().find(|listed| listed.name == tool).unwrap().digest();
         let id = CallId::new(7, 0);
         let call = ToolCall {
@@ -122,7 +160,7 @@ impl Job {
             timeout_seconds: None,
         };
         let progress = RefCell::new(Vec::new());
-        let called = self.client.call(&call, PLENTY, &|report| progress.borrow_mut().push(report)).await;
+        let called = self.client.call(&call, within, &|report| progress.borrow_mut().push(report)).await;
         (called.outcome, progress.into_inner())
     }
 

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bridge;
 #[cfg(test)]
+mod protected;
+#[cfg(test)]
 mod script;
 #[cfg(test)]
 mod third_party;

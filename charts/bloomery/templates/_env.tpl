@@ -10,6 +10,10 @@
       fieldPath: metadata.namespace
 - name: BLOOMERY_LOG
   value: {{ .Values.log.filter | quote }}
+{{- with include "bloomery.watchedNamespaces" . | fromJsonArray }}
+- name: BLOOMERY_NAMESPACES
+  value: {{ join "," . }}
+{{- end }}
 - name: BLOOMERY_HTTP_ADDR
   value: 0.0.0.0:8080
 - name: BLOOMERY_REPORT_ADDR
@@ -64,6 +68,8 @@
   value: {{ .Values.mcp.resources | default dict | toJson | quote }}
 - name: BLOOMERY_MCP_MAX_RESOURCES
   value: {{ .Values.mcp.maxResources | default dict | toJson | quote }}
+- name: BLOOMERY_NETWORK
+  value: {{ include "bloomery.network" . | quote }}
 - name: BLOOMERY_MEMORY_SIZE
   value: {{ .Values.memory.size | quote }}
 - name: BLOOMERY_MEMORY_ACCESS_MODE

@@ -81,3 +81,41 @@ bloomery-report-ca
 {{- dict "version" $version "spec" $live.spec | toYaml }}
 {{- end }}
 {{- end }}
+
+{{/* Not empty if the release contains the objects of cluster scope: CRDs, admission policies, ClusterRoles, and the operator's rights. An
+     upgrade with `--reuse-values` from an older chart has no such value. */}}
+{{- define "bloomery.clusterResources" -}}
+{{- if dig "enabled" true (.Values.clusterResources | default dict) }}true{{ end }}
+{{- end }}
+
+{{/* Not empty if the release contains the objects of its namespace: the operator and what it needs there. */}}
+{{- define "bloomery.namespacedResources" -}}
+{{- if dig "enabled" true (.Values.namespacedResources | default dict) }}true{{ end }}
+{{- end }}
+
+{{/* The namespaces that the operator serves, as JSON. Empty: all. */}}
+{{- define "bloomery.watchedNamespaces" -}}
+{{- $namespaces := dig "namespaces" list (.Values.watch | default dict) | default list }}
+{{- if has .Release.Namespace $namespaces }}
+{{- fail "watch.namespaces must not contain the namespace of the release: the operator makes no pods in its own namespace" }}
+{{- end }}
+{{- toJson $namespaces }}
+{{- end }}
+
+{{/* Whether the operator writes network policies. An upgrade with `--reuse-values` from an older chart has no values of `network`. */}}
+{{- define "bloomery.networkPolicies" -}}
+{{- if dig "policies" true (.Values.network | default dict) }}true{{ end }}
+{{- end }}
+
+{{/* The network of tenants, as the operator reads it. */}}
+{{- define "bloomery.network" -}}
+{{- $network := pick (.Values.network | default dict) "dns" "shared" "deny" }}
+{{- $_ := set $network "policies" (eq (include "bloomery.networkPolicies" .) "true") }}
+{{- $_ := set $network "operator" (include "bloomery.selectorLabels" . | fromYaml) }}
+{{- range $name, $value := $network }}
+{{- if kindIs "invalid" $value }}
+{{- $_ := unset $network $name }}
+{{- end }}
+{{- end }}
+{{- toJson $network }}
+{{- end }}

@@ -94,7 +94,7 @@ impl RunDocument {
     }
 
     /// Stores the document beside the log, unless the Job has one already. Returns whether it was stored. It is durable once the first
-    /// segment of the log is: `Store::open` syncs the directory above, and a new segment syncs the directory of both.
+    /// segment of the log is: the claim of an epoch syncs the directory above, and a new segment syncs the directory of both.
     ///
     /// # Errors
     /// If the document cannot be written.

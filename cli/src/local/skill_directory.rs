@@ -100,8 +100,15 @@ impl SkillDirectory {
             let dir = self.dir.join(name);
             fs::create_dir_all(&dir).map_err(|error| unusable(&dir, &error))?;
         }
-        // A log survives a power failure only if the entries of the directories above it are on disk. `Store::open` syncs this
-        // directory and those in it.
+        Ok(())
+    }
+
+    /// Makes the entry of this directory in the memory durable. A log survives a power failure only if the entries of the directories
+    /// above it are on disk. The claim of an epoch syncs this directory and those in it.
+    ///
+    /// # Errors
+    /// If the memory cannot be synced.
+    pub fn sync(&self) -> Result<(), Error> {
         Disk.sync_dir(self.memory()).map_err(|error| unusable(self.memory(), &error))
     }
 }

@@ -140,7 +140,13 @@ impl Execution<'_> {
         let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
         let (part, redactor) = (&inputs.part, &inputs.redactor);
         let patience = Duration::from_secs(job.args.patience);
-        let models = Clients::new(&part.models, &part.job.uid, &RetryPolicy::new(patience), redactor);
+        let models = Clients::new(
+            &part.models,
+            &part.job.uid,
+            &RetryPolicy::new(patience),
+            AddressPolicy::for_local_machine(),
+            redactor,
+        );
         let models = models.map_err(unusable)?.with_observer(&screen.observer());
         let tools = self.mcp_client().map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
         let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());

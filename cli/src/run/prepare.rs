@@ -126,6 +126,8 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
             // Another process has started the Job meanwhile.
             check_same_job(directory, RunDocument::read(directory, &key)?.as_ref(), &document)?;
         }
+        // After the document is on disk, this costs little: most file systems write the new directories together with it.
+        directory.sync()?;
     }
     Ok((PreparedJob { args, directory: skill.directory, document, _models: models, writer }, inputs))
 }
@@ -174,6 +176,7 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     let writer = unique_writer();
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
+        directory.sync()?;
         for warning in short_secrets::warnings(&document, &models.endpoints) {
             text::inform(&warning);
         }

@@ -183,7 +183,7 @@ pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
     let fault = |resource: &BoundResource| match &resource.source {
         ResourceSource::Mount { path, .. } => canonical_readable(path).err(),
         ResourceSource::Secret(file) => secret_file(Path::new(&file.path), "the file").err(),
-        ResourceSource::Value(_) => None,
+        ResourceSource::Value(_) | ResourceSource::ForServer { .. } => None,
     };
     let message = |resource: &BoundResource| {
         Some(format!("{}: {} Restore it, then resume the Job.", resource.name, fault(resource)?))

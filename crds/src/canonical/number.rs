@@ -8,6 +8,42 @@ use serde_json::Number;
 /// # Errors
 /// Returns an error for the first number that would change its value if it were parsed and written again.
 pub(super) fn check(text: &str) -> Result<(), Error> {
+    if may_be_inexact(text.as_bytes()) { check_each(text) } else { Ok(()) }
+}
+
+/// Returns whether a text may have a number literal that needs a check: with an exponent, of more than [`MAX_ALWAYS_EXACT_BYTES`], or
+/// `-0`. Strings are searched too, so the answer may be true without such a literal. It needs no branch for each byte.
+#[expect(clippy::needless_bitwise_bool, reason = "without branches, the compiler searches many bytes at once")]
+fn may_be_inexact(text: &[u8]) -> bool {
+    let after = |bytes: usize| text.get(bytes..).unwrap_or_default().iter();
+    let has_exponent = text
+        .iter()
+        .zip(after(1))
+        .fold(false, |found, (digit, letter)| found | (digit.is_ascii_digit() & letter.eq_ignore_ascii_case(&b'e')));
+    let has_negative_zero = text.ends_with(b"-0")
+        || text.iter().zip(after(1)).zip(after(2)).fold(false, |found, ((sign, zero), next)| {
+            found | ((*sign == b'-') & (*zero == b'0') & !next.is_ascii_digit() & (*next != b'.'))
+        });
+    has_exponent || has_negative_zero || has_long_literal(text)
+}
+
+/// Returns whether a text has more than [`MAX_ALWAYS_EXACT_BYTES`] bytes of a number literal in a row.
+fn has_long_literal(text: &[u8]) -> bool {
+    // So many bytes contain one of these places.
+    (0..text.len()).step_by(MAX_ALWAYS_EXACT_BYTES).any(|at| {
+        let (before, after) = text.split_at_checked(at).unwrap_or_default();
+        let length = after.iter().take_while(|byte| is_of_number(**byte)).count();
+        length > 0
+            && length + before.iter().rev().take_while(|byte| is_of_number(**byte)).count() > MAX_ALWAYS_EXACT_BYTES
+    })
+}
+
+fn is_of_number(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
+}
+
+/// Checks each number of a text, one after the other.
+fn check_each(text: &str) -> Result<(), Error> {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'-' | b'0'..=b'9')) {
         let from = rest.get(at..).unwrap_or_default();
@@ -40,7 +76,7 @@ fn string_length(from: &str) -> usize {
 
 /// Returns the number literal at the start of `from`.
 fn number_token(from: &str) -> &str {
-    let end = from.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(from.len());
+    let end = from.bytes().position(|byte| !is_of_number(byte)).unwrap_or(from.len());
     from.get(..end).unwrap_or(from)
 }
 
@@ -83,4 +119,25 @@ fn decimal(literal: &str) -> Option<(bool, String, i64)> {
         return Some((negative, String::new(), 0));
     }
     Some((negative, significant.to_owned(), exponent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The fast search misses no literal that the check of each one refuses.
+        #[test]
+        fn the_fast_search_misses_nothing(
+            literals in prop::collection::vec("-?(0|[1-9][0-9]{0,24})(\\.[0-9]{1,24})?([eE][+-]?[0-9]{1,3})?", 0..6),
+            text in "[0-9eE.+-]{0,20}",
+        ) {
+            let json = format!("[{text:?},{}]", literals.join(", "));
+            prop_assert_eq!(check(&json), check_each(&json));
+            for literal in literals {
+                prop_assert_eq!(check(&literal), check_each(&literal));
+            }
+        }
+    }
 }

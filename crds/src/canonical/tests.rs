@@ -81,6 +81,14 @@ proptest! {
         prop_assert_eq!(to_string(&read), text);
     }
 
+    /// `serde_json` sorts the keys of its maps, and writes the shortest escapes.
+    #[test]
+    fn the_canonical_text_is_that_of_serde_json(value in any_json(), text in "[\\x00-\\x7f]{0,80}") {
+        prop_assert_eq!(to_string(&value), value.to_string());
+        let text = Value::from(text);
+        prop_assert_eq!(to_string(&text), text.to_string());
+    }
+
     #[test]
     fn no_text_panics(text in ".*") {
         let _ = parse(&text);

@@ -31,19 +31,23 @@ pub fn kinds() -> impl Iterator<Item = &'static str> {
     DEFINITIONS.iter().map(|(kind, _)| *kind)
 }
 
-/// The schema of each kind, as `make crds` has generated it from its definition. `bloomery run` needs the one of a Skill at its start,
-/// and to compute the definition would take half of its CPU time until the first request.
-static SCHEMAS: [(&str, LazyLock<Option<JSONSchemaProps>>); 4] = [
-    ("Skill", LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/skills.json")).ok())),
-    ("Job", LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/skilljobs.json")).ok())),
-    ("Model", LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/models.json")).ok())),
-    ("Approval", LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/approvals.json")).ok())),
+/// The schema of each kind without descriptions, as `make crds` has generated it from its definition. `bloomery run` needs the one of a
+/// Skill at its start, and to compute the definition would take half of its CPU time until the first request.
+static SCHEMAS: [(&str, &str); 4] = [
+    ("Skill", include_str!("../../schemas/skills.json")),
+    ("Job", include_str!("../../schemas/skilljobs.json")),
+    ("Model", include_str!("../../schemas/models.json")),
+    ("Approval", include_str!("../../schemas/approvals.json")),
 ];
 
+/// Returns the schema of a kind as JSON, without descriptions.
+pub fn schema_text_of(kind: &str) -> Option<&'static str> {
+    SCHEMAS.iter().find(|(name, _)| *name == kind).map(|(_, text)| *text)
+}
+
 /// Returns the schema of a kind, without descriptions.
-pub fn schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
-    let (_, schema) = SCHEMAS.iter().find(|(name, _)| *name == kind)?;
-    schema.as_ref()
+pub fn schema_of(kind: &str) -> Option<JSONSchemaProps> {
+    serde_json::from_str(schema_text_of(kind)?).ok()
 }
 
 /// Returns the schema of a definition without its descriptions, for [`schema_of`].
@@ -54,8 +58,8 @@ pub fn schema_without_descriptions(definition: &CustomResourceDefinition) -> Opt
 }
 
 /// Returns the schema of a kind's `spec`.
-pub fn spec_schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
-    schema_of(kind)?.properties.as_ref()?.get("spec")
+pub fn spec_schema_of(kind: &str) -> Option<JSONSchemaProps> {
+    schema_of(kind)?.properties?.remove("spec")
 }
 
 /// Adds the version to a definition, applies [`tidy`] to all its schemas, and gives the status its default.
@@ -144,7 +148,7 @@ mod tests {
             let generated = serde_json::to_value(&**definition).unwrap();
             assert_eq!(committed, generated, "{}: run `make crds`", definition.name_any());
             let schema = schema_without_descriptions(definition);
-            assert!(schema.is_some() && schema_of(kind) == schema.as_ref(), "{kind}: run `make crds`");
+            assert!(schema.is_some() && schema_of(kind) == schema, "{kind}: run `make crds`");
         }
     }
 

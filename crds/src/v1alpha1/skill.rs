@@ -16,7 +16,9 @@ pub use context::Context;
 pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
 pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
-pub use mcp::{McpContainer, McpHeader, McpHealth, McpServer, McpService, McpTransport};
+pub use mcp::{
+    McpBinding, McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer, McpService, McpTransport,
+};
 pub use memory::{BankUse, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
 pub use pods::{PodSettings, Pods};
 pub use policy::{
@@ -229,7 +231,7 @@ pub struct SkillStatus {
     /// The revision that new Jobs run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRef>,
-    /// The MCP server that the operator runs.
+    /// The MCP server that the operator runs for all Jobs. Absent with `scope: Job`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpStatus>,
     /// The tools of the Skill's MCP server, as verified by a probe.

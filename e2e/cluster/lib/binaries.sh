@@ -5,8 +5,8 @@
 # The node starts without Helm.
 NODE_SETS=(kubernetes runc containerd etcd coredns pause)
 SETS=("${NODE_SETS[@]}" helm)
-# Only stories use these, so `up` does not build them.
-STORY_SETS=(kstatus)
+# Only stories and hack/check-network use these, so `up` does not build them.
+STORY_SETS=(kstatus kwok cyclonus)
 
 # version_of SET MODULE: the version in go.mod.
 version_of() { sed -n "s|^\(require \)\?\s*$2 \(v[^ ]*\).*|\2|p" "$CLUSTER_DIR/go/$1/go.mod" | head -1; }
@@ -47,7 +47,8 @@ key() { sha256sum | cut -c1-16; }
 # set_of NAME: the set of a binary.
 set_of() {
   case $1 in
-    etcd | coredns | helm | runc | pause | kstatus) echo "$1" ;;
+    check-network) echo cyclonus ;;
+    etcd | coredns | helm | runc | pause | kstatus | kwok) echo "$1" ;;
     containerd* | ctr) echo containerd ;;
     *) echo kubernetes ;;
   esac
@@ -73,6 +74,7 @@ build_go_set() {
     env -C "$CLUSTER_DIR/go/$set" CGO_ENABLED="$cgo" GOWORK=off go build "${flags[@]}" -o "$out/" "$what"
   # The last part of etcd's import path is "server".
   if [ "$set" = etcd ]; then mv "$out/server" "$out/etcd"; fi
+  if [ "$set" = cyclonus ]; then mv "$out/cyclonus" "$out/check-network"; fi
 }
 
 build_pause() {

@@ -73,6 +73,14 @@ impl ObjectApi {
         }
     }
 
+    /// Creates an object as a dry run.
+    ///
+    /// # Errors
+    /// The API server refuses it.
+    pub async fn try_create(&self, name: &str, spec: &Value) -> Result<(), Refusal> {
+        self.attempt(name, spec, true).await
+    }
+
     /// Changes an object by a merge patch.
     ///
     /// # Errors

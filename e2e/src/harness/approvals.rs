@@ -69,14 +69,33 @@ impl Tenant {
     }
 
     async fn until_allowed(&self, person: &str, asked: Value) {
+        eventually(&format!("{person} to be allowed {asked}"), async || {
+            if self.is_allowed(person, &asked).await { Ok(()) } else { Err("no") }
+        })
+        .await;
+    }
+
+    /// Binds a `ClusterRole` to a user in the namespace, and waits until the user may `get` this resource of Bloomery.
+    pub async fn bind(&self, person: &str, cluster_role: &str, resource: &str) {
+        let name = person.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        self.create::<RoleBinding>(typed(json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
+        })))
+        .await;
+        let asked = json!({"namespace": self.namespace, "group": "bloomery.dev", "resource": resource, "verb": "get"});
+        self.until_allowed(person, asked).await;
+    }
+
+    /// Returns whether the roles of a user allow a request, given its `resourceAttributes`.
+    pub async fn is_allowed(&self, person: &str, asked: &Value) -> bool {
         let review: SubjectAccessReview =
             typed(json!({"metadata": {}, "spec": {"user": person, "resourceAttributes": asked}}));
         let api: Api<SubjectAccessReview> = Api::all(self.cluster.client.clone());
-        eventually(&format!("{person} to be allowed {asked}"), async || {
-            let answer = api.create(&PostParams::default(), &review).await.map_err(|error| error.to_string())?;
-            answer.status.filter(|status| status.allowed).map(|_| ()).ok_or_else(|| "no".to_owned())
-        })
-        .await;
+        let answer = api.create(&PostParams::default(), &review).await;
+        let answer = answer.unwrap_or_else(|error| panic!("the API server does not review {asked}: {error}"));
+        answer.status.is_some_and(|status| status.allowed)
     }
 
     /// Returns the Approvals of a Job.

@@ -18,6 +18,8 @@ pub struct AuditedRequest {
     pub verb: String,
     /// The plural name of the resource, with the subresource if there is one: `skills/status`.
     pub resource: String,
+    /// The object's namespace. None for an object of cluster scope, and for a request across all namespaces.
+    pub namespace: Option<String>,
     /// The object's name, or an empty string.
     pub name: String,
     /// The HTTP status of the response.
@@ -65,23 +67,31 @@ pub async fn until_quiet(namespace: &str, quiet: Duration, timeout: Duration) ->
 
 /// Formats requests, one on each line.
 pub fn list(requests: &[AuditedRequest]) -> String {
-    let lines = requests
-        .iter()
-        .map(|AuditedRequest { at, verb, resource, name, code }| format!("\n  {at} {verb} {resource} {name} ({code})"));
+    let lines = requests.iter().map(|AuditedRequest { at, verb, resource, name, code, .. }| {
+        format!("\n  {at} {verb} {resource} {name} ({code})")
+    });
     lines.collect()
 }
 
 /// Returns all requests of the operator in a namespace, the oldest first. Omits dry runs, and watches across all
 /// namespaces.
 pub fn operator_requests(namespace: &str) -> Vec<AuditedRequest> {
+    let mut requests = operator_requests_with(namespace);
+    requests.retain(|request| request.namespace.as_deref() == Some(namespace));
+    requests
+}
+
+/// Returns all requests of the operator whose line in the log contains a text, such as the name of its pod or of an object, the oldest
+/// first. Omits dry runs.
+pub fn operator_requests_with(text: &str) -> Vec<AuditedRequest> {
     let user = format!("system:serviceaccount:{}:", operator::NAMESPACE);
     let path = PathBuf::from(command::run(&mut command::script("e2e/cluster/cluster", &["audit-log"])));
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     // Only lines that may be the operator's are parsed. The last line may be incomplete.
-    let mine = lines.filter(|line| line.contains(namespace) && line.contains(&user));
+    let mine = lines.filter(|line| line.contains(text) && line.contains(&user));
     let mut requests: Vec<AuditedRequest> =
-        mine.filter_map(|line| serde_json::from_str::<Line>(&line).ok()?.into_request(namespace, &user)).collect();
+        mine.filter_map(|line| serde_json::from_str::<Line>(&line).ok()?.into_request(&user)).collect();
     requests.sort_by_key(|request| request.at);
     requests
 }
@@ -118,12 +128,12 @@ struct ResponseStatus {
 }
 
 impl Line {
-    fn into_request(self, namespace: &str, user: &str) -> Option<AuditedRequest> {
+    fn into_request(self, user: &str) -> Option<AuditedRequest> {
         let object = self.object_ref?;
         if self.request_uri.contains("dryRun=All") {
             return None;
         }
-        if !self.user.username.starts_with(user) || object.namespace.as_deref() != Some(namespace) {
+        if !self.user.username.starts_with(user) {
             return None;
         }
         let resource =
@@ -133,6 +143,7 @@ impl Line {
             at: self.stage_timestamp,
             verb: self.verb,
             resource,
+            namespace: object.namespace,
             name: object.name.unwrap_or_default(),
             code,
         })

@@ -1,4 +1,4 @@
-//! The processes and volumes of the local cluster's pods, which are on this machine.
+//! The processes of the local cluster, and the volumes of its pods, which are on this machine.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::objects::write;
 use super::tenant::Tenant;
 use super::wait::eventually;
 
-/// A process of a pod.
+/// A process of a pod, or of the cluster.
 #[derive(Debug)]
 pub struct Process {
     pid: u32,
@@ -31,6 +31,15 @@ impl Process {
             processes().find(|pid| runs_in_cgroup(*pid, &group, program)).ok_or("there is none")
         });
         Self { pid: pid.await }
+    }
+
+    /// Returns the process of a daemon of the local cluster.
+    pub fn of_daemon(name: &str) -> Self {
+        let state = std::env::var_os("BLOOMERY_STATE").unwrap_or_else(|| "/var/lib/bloomery-cluster".into());
+        let path = PathBuf::from(state).join("pids").join(name);
+        let line = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let pid = line.split_whitespace().next().and_then(|pid| pid.parse().ok());
+        Self { pid: pid.unwrap_or_else(|| panic!("{} has no process id", path.display())) }
     }
 
     /// Kills the process with SIGKILL.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::cluster::Cluster;
+use super::command;
 use super::objects::{PORT, is_ready};
 use super::proxy;
 use super::wait::{eventually, until};
@@ -83,6 +84,17 @@ pub async fn with_template<T>(cluster: &Cluster, change: &Value, meanwhile: impl
     let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
     let back: Patch<Value> = Patch::Json(typed(json!([{"op": "replace", "path": "/spec/template", "value": before}])));
     operators.patch(RELEASE, &PatchParams::default(), &back).await.expect("the operator is restored");
+    until_rolled_out(cluster).await;
+    done.unwrap_or_else(|failure| resume_unwind(failure))
+}
+
+/// Runs `meanwhile` without the release of the operator. It is installed again afterwards, also if `meanwhile` fails.
+///
+/// The caller must be a [`story_alone`](super::story_alone).
+pub async fn uninstalled<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T {
+    command::run(&mut command::helm(&["uninstall", "--wait", "--namespace", NAMESPACE, RELEASE]));
+    let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
+    command::run(&mut command::script("hack/install", &[]));
     until_rolled_out(cluster).await;
     done.unwrap_or_else(|failure| resume_unwind(failure))
 }

@@ -2,7 +2,8 @@
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::v1alpha1::{
-    McpContainer, McpServer, McpService, McpTransport, Policy, Skill, SkillSpec, SkillStatus, ToolPolicy,
+    McpContainer, McpEgress, McpScope, McpServer, McpService, McpTransport, Policy, Skill, SkillSpec, SkillStatus,
+    ToolPolicy,
 };
 use bloomery_testkit::skills::{add_tier_one_rules, refunds};
 use futures::future::BoxFuture;
@@ -56,9 +57,17 @@ impl Tenant {
                 variable("LEDGER_URL", format!("http://ledger.{}.svc:{PORT}", self.namespace)),
                 variable("TENANT", self.namespace.clone()),
             ],
+            bindings: Vec::new(),
             resources: None,
+            protect: None,
         }
     }
+}
+
+/// Returns an MCP server that may connect to the ledger.
+fn connecting_to_the_ledger(container: McpContainer) -> McpServer {
+    let egress = vec![McpEgress { host: "ledger".to_owned(), port: Some(PORT) }];
+    McpServer { container: Some(container), egress, ..McpServer::default() }
 }
 
 impl SkillDraft<'_> {
@@ -71,8 +80,8 @@ impl SkillDraft<'_> {
     /// Uses the shop's MCP server, in a container of the Skill.
     #[must_use]
     pub fn with_orders(self) -> Self {
-        let container = self.tenant.orders();
-        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), ..McpServer::default() }))
+        let server = connecting_to_the_ledger(self.tenant.orders());
+        self.with(|spec| spec.mcp_server = Some(server))
     }
 
     /// Uses an MCP server that speaks over its standard input and output. Its image has nothing else.
@@ -85,7 +94,14 @@ impl SkillDraft<'_> {
             env: Vec::new(),
             ..self.tenant.orders()
         };
-        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), ..McpServer::default() }))
+        let server = connecting_to_the_ledger(container);
+        self.with(|spec| spec.mcp_server = Some(server))
+    }
+
+    /// Gives each Job an MCP server of its own, as a sidecar of its pod.
+    #[must_use]
+    pub fn with_server_per_job(self) -> Self {
+        self.with(|spec| spec.mcp_server.as_mut().expect("the Skill has a server").scope = Some(McpScope::Job))
     }
 
     /// Sets an environment variable of its MCP server's container.

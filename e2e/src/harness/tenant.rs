@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::objects::write;
@@ -77,7 +77,11 @@ impl Tenant {
 
     /// Suspends or resumes the namespace.
     pub async fn suspend(&self, suspended: bool) {
-        let annotations = json!({names::ANNOTATION_SUSPEND: suspended.then_some("true")});
+        self.annotate(&json!({names::ANNOTATION_SUSPEND: suspended.then_some("true")})).await;
+    }
+
+    /// Sets annotations of the namespace, and removes those that are null.
+    pub async fn annotate(&self, annotations: &Value) {
         let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
         let namespaces = Api::<Namespace>::all(self.cluster.client.clone());
         let written = namespaces.patch(&self.namespace, &PatchParams::default(), &patch).await;

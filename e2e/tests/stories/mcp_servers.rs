@@ -1,18 +1,15 @@
 //! MCP servers of each kind.
 
 use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpServer;
-use bloomery_e2e::harness::{Turn, call, conversation, story};
+use bloomery_e2e::harness::{Shop, SkillDraft, Tenant, Turn, call, conversation, story};
 use serde_json::json;
 
 #[tokio::test]
 async fn a_stdio_server_in_an_empty_image_is_bridged() {
-    let turns = [
-        call("track_order", json!({"order_id": "A-17"})),
-        Turn::answer("A-17").after_result("Order A-17 is with the carrier"),
-    ];
     story(async |tenant| {
-        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        let shop = tenant.shop(&[conversation("A-17", tracking())]).await;
         let skill = tenant.skill("cs-tier-1").with_stdio_server().await;
         skill.ready().await;
         let status = tenant.job("track").goal("Where is order A-17?").await.succeeded().await;
@@ -30,9 +27,9 @@ async fn a_server_at_a_metadata_address_is_not_asked() {
             let uri = Some("https://169.254.169.254/mcp".to_owned());
             spec.mcp_server = Some(McpServer { uri, ..McpServer::default() });
         });
-        skill.await.ready().await;
-        let job = tenant.job("refund").await;
-        job.until_reason("McpUnavailable", &["169.254.169.254", "link-local"]).await;
+        let skill = skill.await;
+        skill.until_reason(ConditionType::NetworkReady, "EgressNotAllowed", &["169.254.169.254", "link-local"]).await;
+        tenant.job("refund").await.until_reason("SkillNotReady", &["169.254.169.254", "EgressNotAllowed"]).await;
     })
     .await;
 }
@@ -49,6 +46,51 @@ async fn a_command_that_does_not_speak_mcp_is_named_in_the_condition() {
             .await
             .until_reason(ConditionType::McpAvailable, "McpUnavailable", &["exited with code 1", "--previous"])
             .await;
+    })
+    .await;
+}
+
+/// The turns of a Job that tracks an order.
+fn tracking() -> [Turn; 2] {
+    [
+        call("track_order", json!({"order_id": "A-17"})),
+        Turn::answer("A-17").after_result("A-17"),
+    ]
+}
+
+/// Checks that the server of a Skill refuses a pod of the namespace that is no worker of this Skill: the probe of another Skill, which
+/// names the Service of the server. Then a Job of the Skill calls the server.
+async fn refuses_all_but_its_workers(tenant: &Tenant, shop: &Shop, server: SkillDraft<'_>) {
+    let skill = server.await;
+    skill.ready().await;
+    let other = tenant.skill("other").served_by(&names::mcp_server("cs-tier-1")).await;
+    let parts = ["HTTP 401", "a request needs the token of a worker"];
+    other.until_reason(ConditionType::McpVerified, "ProbeFailed", &parts).await;
+    assert_eq!(shop.ledger.summary().await.effects, 0);
+    tenant.job("track").goal("Where is order A-17?").await.succeeded().await;
+    shop.model.assert_no_violations().await;
+}
+
+#[tokio::test]
+async fn a_stdio_server_answers_only_workers_of_its_skill() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", tracking())]).await;
+        refuses_all_but_its_workers(tenant, &shop, tenant.skill("cs-tier-1").with_stdio_server()).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_protected_server_answers_only_workers_of_its_skill() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", tracking())]).await;
+        // The server accepts only the name of the loopback address, as servers on that address do.
+        let skill = tenant.skill("cs-tier-1").with_server_env("LISTEN_ADDRESS", "127.0.0.1");
+        let skill = skill.with_server_env("ALLOWED_HOSTS", "127.0.0.1").with(|spec| {
+            let container = spec.mcp_server.as_mut().and_then(|server| server.container.as_mut());
+            container.expect("the Skill runs a container").protect = Some(true);
+        });
+        refuses_all_but_its_workers(tenant, &shop, skill).await;
     })
     .await;
 }

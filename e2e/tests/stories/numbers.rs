@@ -14,10 +14,11 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
-use kube::api::{ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, LogParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use crate::deciding::{large_refund, parked_approval, supervisor};
+use crate::makespan;
 
 /// The orders of the measurements, one for each. The median of the measurements counts.
 const ROUNDS: [&str; 5] = ["A-443", "A-543", "A-643", "A-743", "A-843"];
@@ -74,18 +75,11 @@ async fn a_decision_leads_to_a_request_in_the_start_time_of_a_pod() {
 }
 
 /// Returns the time from the creation of a pod like the Job's next one to its first output.
-async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
-    let template = job.pod(1).await;
-    let mut spec = template.spec.expect("a pod has a spec");
-    spec.node_name = None;
-    // The affinity selects pods by a label that the bare pod lacks.
-    spec.affinity = None;
-    spec.containers[0].args = Some(vec!["--help".to_owned()]);
+pub async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
     let name = format!("bare-{}", job.name);
-    let annotations = template.metadata.annotations;
-    let metadata = ObjectMeta { name: Some(name.clone()), annotations, ..ObjectMeta::default() };
+    let pod = makespan::bare(&job.pod(1).await, &name);
     let from = Timestamp::now();
-    tenant.create(Pod { metadata, spec: Some(spec), status: None }).await;
+    tenant.create(pod).await;
     let first = eventually("the first byte of the bare pod", async || {
         let log = timed_log(tenant, &name).await.map_err(|error| error.to_string())?;
         log.lines().find_map(at).ok_or_else(|| "no output yet".to_owned())
@@ -105,25 +99,29 @@ async fn asked_at(tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>, turn: usize
 }
 
 /// Returns the log of a pod with the time of each line.
-async fn timed_log(tenant: &Tenant, pod: &str) -> kube::Result<String> {
+pub async fn timed_log(tenant: &Tenant, pod: &str) -> kube::Result<String> {
     let timed = LogParams { timestamps: true, ..LogParams::default() };
     tenant.api::<Pod>().logs(pod, &timed).await
 }
 
-fn at(line: &str) -> Option<Timestamp> {
+/// Returns the time of a line.
+pub fn at(line: &str) -> Option<Timestamp> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-fn since(from: Timestamp, to: Timestamp) -> Duration {
+/// Returns the time between two points of time.
+pub fn since(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+/// Returns the median.
+pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }
 
-fn ms(time: Duration) -> String {
+/// Returns a time as text.
+pub fn ms(time: Duration) -> String {
     format!("{} ms", time.as_millis())
 }
 
@@ -221,7 +219,8 @@ async fn anonymous_kib(tenant: &Tenant, cluster: &Cluster) -> u64 {
     Process::find(&operator::ready_pod(cluster).await, operator::PROGRAM).await.anonymous_kib()
 }
 
+/// Returns a number for a figure.
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-fn kib(number: u64) -> f64 {
+pub fn kib(number: u64) -> f64 {
     number as f64
 }

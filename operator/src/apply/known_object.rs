@@ -51,11 +51,26 @@ impl KnownObject {
     }
 
     /// Returns whether the known part of the object has the wanted state.
+    ///
+    /// The spec of a network policy must also have nothing else, because what another writer adds to a rule can allow more. An apply
+    /// replaces such additions, because all fields of this spec are atomic.
     pub(super) fn satisfies(&self, wanted: &Value) -> bool {
         if !self.metadata_only {
-            return subset::contains(wanted, &self.value);
+            let is_exact = || wanted.get("kind").is_none_or(|kind| kind != "NetworkPolicy") || self.has_no_more(wanted);
+            return subset::contains(wanted, &self.value) && is_exact();
         }
         let (Some(wanted), Some(live)) = (wanted.get("metadata"), self.value.get("metadata")) else { return false };
         subset::contains(wanted, live)
+    }
+
+    /// Returns whether the spec of the object is the wanted one. The API server leaves out empty lists of the spec itself. Within a rule,
+    /// an empty value counts: an empty selector selects everything.
+    fn has_no_more(&self, wanted: &Value) -> bool {
+        let spec = |object: &Value| {
+            let fields = object.get("spec").and_then(Value::as_object).into_iter().flatten();
+            let fields = fields.filter(|(_, value)| value.as_array().is_none_or(|items| !items.is_empty()));
+            fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>()
+        };
+        spec(&self.value) == spec(wanted)
     }
 }

@@ -1,9 +1,9 @@
 //! The cache of one kind, and the stream of its changes.
 
 use super::index::Index;
-use futures::stream::{BoxStream, Stream, StreamExt};
+use futures::stream::{BoxStream, StreamExt, select_all};
 use kube::Api;
-use kube::core::Resource;
+use kube::core::{Resource, ResourceExt};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -15,6 +15,22 @@ use tokio::sync::{broadcast, watch};
 
 /// The stream that fills a cache while it is polled. It does not end by itself.
 pub type Feed = BoxStream<'static, ()>;
+
+/// The events of one watch.
+type Watch<K> = BoxStream<'static, watcher::Result<watcher::Event<K>>>;
+
+/// The namespace whose objects a watch covers, or the name of its only object, if the kind has cluster scope. None: all objects.
+pub type Scope = Option<String>;
+
+/// What a watch covers. The scopes of the watches of a cache do not overlap.
+pub struct Watched<K> {
+    /// The API of the objects.
+    pub api: Api<K>,
+    /// The selectors.
+    pub config: watcher::Config,
+    /// The scope of `api` and `config`.
+    pub scope: Scope,
+}
 
 /// The maximum number of changes that wait for a subscriber. If more wait, the subscriber receives [`Change::Anything`]
 /// instead of the oldest.
@@ -70,26 +86,34 @@ impl<K> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    /// Creates a cache and its feed.
-    pub fn new(api: Api<K>, config: watcher::Config, options: CacheOptions<K>) -> (Self, Feed) {
-        Self::with_watch(watcher(api, config).default_backoff(), options)
+    /// Creates a cache of everything that is watched, and its feed.
+    pub fn new(watched: Vec<Watched<K>>, options: CacheOptions<K>) -> (Self, Feed) {
+        let opened = watched.into_iter().map(|Watched { api, config, scope }| {
+            let watch: Watch<K> = watcher(api, config).default_backoff().boxed();
+            (scope, watch)
+        });
+        Self::with_watches(opened.collect(), options)
     }
 
-    fn with_watch<S>(watch: S, options: CacheOptions<K>) -> (Self, Feed)
-    where
-        S: Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
-    {
+    /// Creates a cache of the objects of several watches, each with its scope.
+    fn with_watches(watches: Vec<(Scope, Watch<K>)>, options: CacheOptions<K>) -> (Self, Feed) {
         let (store, writer): (Store<K>, Writer<K>) = store();
         let (changes, _) = broadcast::channel(MAX_PENDING_CHANGES);
         let (filled_sender, filled) = watch::channel(false);
         let (sender, index) = (changes.clone(), Index::default());
         let trim = options.trim;
-        let mut store_writer = StoreWriter { store: store.clone(), writer, index: index.clone(), options };
-        let feed = watch.modify(trim).map(move |event| {
-            let is_filled = matches!(event, Ok(watcher::Event::InitDone));
-            let change = store_writer.apply(event);
-            if is_filled {
-                filled_sender.send_replace(true);
+        let (listings, watches): (Vec<Listing<K>>, Vec<_>) = watches
+            .into_iter()
+            .enumerate()
+            .map(|(place, (scope, watch))| {
+                (Listing::new(scope), watch.modify(trim).map(move |event| (place, event)).boxed())
+            })
+            .unzip();
+        let mut store_writer = StoreWriter { store: store.clone(), writer, index: index.clone(), options, listings };
+        let feed = select_all(watches).map(move |(place, event)| {
+            let change = store_writer.apply(place, event);
+            if store_writer.listings.iter().all(|listing| listing.is_complete) {
+                filled_sender.send_if_modified(|filled| !std::mem::replace(filled, true));
             }
             if let Some(change) = change {
                 // Sending fails if nobody subscribes, as in a replica that does not lead.
@@ -139,17 +163,31 @@ where
     }
 }
 
-/// Applies watch events to a store and its index.
+/// Applies the events of all watches to a store and its index.
 struct StoreWriter<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     writer: Writer<K>,
     index: Index,
     options: CacheOptions<K>,
+    listings: Vec<Listing<K>>,
+}
+
+/// The objects that a watch lists when it starts. One that covers all objects needs no list of its own: the store has one.
+struct Listing<K> {
+    scope: Scope,
+    listed: Vec<K>,
+    is_complete: bool,
+}
+
+impl<K> Listing<K> {
+    fn new(scope: Scope) -> Self {
+        Self { scope, listed: Vec::new(), is_complete: false }
+    }
 }
 
 impl<K: Resource<DynamicType = ()> + Clone + 'static> StoreWriter<K> {
-    /// Applies one event. Returns the change to announce once the event is in the store.
-    fn apply(&mut self, event: watcher::Result<watcher::Event<K>>) -> Option<Change<K>> {
+    /// Applies one event of the watch at this place. Returns the change to announce once the event is in the store.
+    fn apply(&mut self, place: usize, event: watcher::Result<watcher::Event<K>>) -> Option<Change<K>> {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
@@ -163,7 +201,7 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> StoreWriter<K> {
             }
             watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::InitDone => None,
         };
-        self.writer.apply_watcher_event(&event);
+        let event = self.store_event(place, event)?;
         let key_before = || before.as_deref().and_then(self.options.index_key);
         match event {
             watcher::Event::Apply(object) => {
@@ -183,6 +221,40 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> StoreWriter<K> {
             watcher::Event::Init | watcher::Event::InitApply(_) => None,
         }
     }
+
+    /// Stores an event, and returns it. The list of a watch with a scope is kept until it is complete: the store replaces all of its
+    /// objects when a list is complete, and must keep those of other scopes. Returns none for an event that waits so.
+    fn store_event(&mut self, place: usize, event: watcher::Event<K>) -> Option<watcher::Event<K>> {
+        let listing = self.listings.get_mut(place)?;
+        listing.is_complete |= matches!(event, watcher::Event::InitDone);
+        match (&listing.scope, event) {
+            (Some(_), watcher::Event::Init) => listing.listed.clear(),
+            (Some(_), watcher::Event::InitApply(object)) => listing.listed.push(object),
+            (Some(scope), watcher::Event::InitDone) => {
+                let kept = self.store.state_filter(|object| !is_in_scope(object, scope));
+                self.writer.apply_watcher_event(&watcher::Event::Init);
+                let kept = kept.into_iter().map(|object| K::clone(&object));
+                for object in kept.chain(listing.listed.drain(..)) {
+                    self.writer.apply_watcher_event(&watcher::Event::InitApply(object));
+                }
+                self.writer.apply_watcher_event(&watcher::Event::InitDone);
+                return Some(watcher::Event::InitDone);
+            }
+            (_, event) => {
+                self.writer.apply_watcher_event(&event);
+                return Some(event);
+            }
+        }
+        None
+    }
+}
+
+/// Returns whether an object belongs to a namespace, or is the object of cluster scope with this name.
+fn is_in_scope<K: Resource>(object: &K, scope: &str) -> bool {
+    match &object.meta().namespace {
+        Some(namespace) => namespace == scope,
+        None => object.name_any() == scope,
+    }
 }
 
 #[cfg(test)]
@@ -193,16 +265,30 @@ mod tests {
     use watcher::Event;
 
     fn account(name: &str) -> ServiceAccount {
+        account_in("acme", name)
+    }
+
+    fn account_in(namespace: &str, name: &str) -> ServiceAccount {
         let mut account = ServiceAccount::default();
-        account.metadata.namespace = Some("acme".to_owned());
+        account.metadata.namespace = Some(namespace.to_owned());
         account.metadata.name = Some(name.to_owned());
         account
+    }
+
+    type Events = mpsc::UnboundedReceiver<watcher::Result<Event<ServiceAccount>>>;
+
+    fn cache(events: Events) -> (Cache<ServiceAccount>, Feed) {
+        cache_with(events, CacheOptions::trimmed(|_| {}))
+    }
+
+    fn cache_with(events: Events, options: CacheOptions<ServiceAccount>) -> (Cache<ServiceAccount>, Feed) {
+        Cache::with_watches(vec![(None, events.boxed())], options)
     }
 
     #[tokio::test]
     async fn every_task_that_waits_for_a_filled_cache_is_woken() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::with_watch(events, CacheOptions::trimmed(|_| {}));
+        let (cache, feed) = cache(events);
         let cache = Arc::new(cache);
         let waiting: Vec<_> = (0..8)
             .map(|_| {
@@ -225,7 +311,7 @@ mod tests {
     #[tokio::test]
     async fn a_change_names_its_object_and_a_restarted_watch_names_none() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::with_watch(events, CacheOptions::trimmed(|_| {}));
+        let (cache, feed) = cache(events);
         let changes = cache.changes();
         for event in [Event::Init, Event::InitApply(account("a")), Event::InitDone, Event::Delete(account("a"))] {
             watch.unbounded_send(Ok(event)).unwrap();
@@ -242,7 +328,7 @@ mod tests {
     #[tokio::test]
     async fn a_subscriber_that_falls_behind_is_informed_that_anything_may_have_changed() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::with_watch(events, CacheOptions::trimmed(|_| {}));
+        let (cache, feed) = cache(events);
         let mut changes = cache.changes();
         for _ in 0..=MAX_PENDING_CHANGES {
             watch.unbounded_send(Ok(Event::Apply(account("a")))).unwrap();
@@ -267,7 +353,7 @@ mod tests {
     #[tokio::test]
     async fn objects_are_found_by_their_current_key() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, mut feed) = Cache::with_watch(events, CacheOptions::trimmed(|_| {}).indexed_by(index_key));
+        let (cache, mut feed) = cache_with(events, CacheOptions::trimmed(|_| {}).indexed_by(index_key));
         let mut after = async |event| {
             watch.unbounded_send(Ok(event)).unwrap();
             feed.next().await.unwrap();
@@ -299,7 +385,7 @@ mod tests {
     #[tokio::test]
     async fn only_selected_changes_are_announced() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::with_watch(
+        let (cache, feed) = cache_with(
             events,
             CacheOptions::trimmed(|_| {}).announcing(|before, after| index_key(before) != index_key(after)),
         );
@@ -319,5 +405,50 @@ mod tests {
         let x = || Some("x".to_owned());
         assert_eq!(announced.take(4).collect::<Vec<_>>().await, [None, x(), x(), x()]);
         assert!(cache.get("acme", "a").is_some());
+    }
+
+    #[tokio::test]
+    async fn a_watch_of_one_namespace_replaces_only_the_objects_of_this_namespace() {
+        let ((acme, acme_events), (beta, beta_events)) = (mpsc::unbounded(), mpsc::unbounded());
+        let watches =
+            vec![(Some("acme".to_owned()), acme_events.boxed()), (Some("beta".to_owned()), beta_events.boxed())];
+        let (cache, mut feed) = Cache::<ServiceAccount>::with_watches(watches, CacheOptions::trimmed(|_| {}));
+        let names = |cache: &Cache<ServiceAccount>| {
+            let mut names: Vec<String> = cache.store().state().iter().map(|account| account.name_any()).collect();
+            names.sort();
+            names.join(" ")
+        };
+        let mut send = async |watch: &mpsc::UnboundedSender<_>, events: Vec<Event<ServiceAccount>>| {
+            for event in events {
+                watch.unbounded_send(Ok(event)).unwrap();
+                feed.next().await;
+            }
+        };
+        let list = |objects: &[ServiceAccount]| {
+            let listed = objects.iter().cloned().map(Event::InitApply);
+            std::iter::once(Event::Init).chain(listed).chain([Event::InitDone]).collect::<Vec<_>>()
+        };
+        send(&acme, list(&[account("a"), account("b")])).await;
+        assert!(!*cache.filled.borrow(), "the other namespace is not listed yet");
+        send(&beta, vec![Event::Init, Event::InitApply(account_in("beta", "c"))]).await;
+        assert_eq!(names(&cache), "a b", "an incomplete list changes nothing");
+        send(&beta, vec![Event::InitDone]).await;
+        assert!(*cache.filled.borrow());
+        assert_eq!(names(&cache), "a b c");
+        send(&acme, vec![Event::Apply(account("d")), Event::Delete(account("b"))]).await;
+        assert_eq!(names(&cache), "a c d");
+        // The watch starts again: `a` was deleted meanwhile.
+        send(&acme, list(&[account("d")])).await;
+        assert_eq!(names(&cache), "c d");
+    }
+
+    #[test]
+    fn an_object_of_cluster_scope_is_its_own_scope() {
+        let mut namespace = k8s_openapi::api::core::v1::Namespace::default();
+        namespace.metadata.name = Some("acme".to_owned());
+        assert!(is_in_scope(&namespace, "acme"));
+        assert!(!is_in_scope(&namespace, "beta"));
+        assert!(is_in_scope(&account("beta"), "acme"));
+        assert!(!is_in_scope(&account("beta"), "beta"));
     }
 }

@@ -3,7 +3,8 @@
 use super::Guarded;
 use crate::owned;
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::Approval;
+use bloomery_crds::outcome::Outcome;
+use bloomery_crds::v1alpha1::{Approval, Job, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec,
 };
@@ -21,8 +22,8 @@ pub(super) fn metadata<K: Resource>(object: &mut K) {
     remove_bookkeeping(object.meta_mut());
 }
 
-/// Removes the status of a Service. Of a Service that the operator does not manage, keeps only the name, type and
-/// ports.
+/// Removes the status of a Service. Of a Service that the operator does not manage, keeps only the name, type, ports and
+/// selector, and whether it is headless. Network policies are built from these.
 pub(super) fn service(service: &mut Service) {
     remove_bookkeeping(&mut service.metadata);
     service.status = None;
@@ -30,8 +31,13 @@ pub(super) fn service(service: &mut Service) {
         return;
     }
     service.metadata = take_identity(&mut service.metadata);
-    service.spec =
-        service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
+    service.spec = service.spec.take().map(|spec| ServiceSpec {
+        type_: spec.type_,
+        ports: spec.ports,
+        selector: spec.selector,
+        cluster_ip: spec.cluster_ip.filter(|address| address == "None"),
+        ..ServiceSpec::default()
+    });
 }
 
 /// Removes the status of a budget.
@@ -72,7 +78,8 @@ pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
 }
 
 /// Removes the configuration that the operator writes into a pod and never reads back: environment, volumes,
-/// scheduling, and its part of the run document. The arguments stay, because the seal covers them.
+/// scheduling, and its part of the run document. The arguments stay, because the seal covers them. The environment of init containers
+/// stays, because it names the Secrets that the MCP server of a Job needs.
 pub(super) fn pod(pod: &mut Pod) {
     remove_bookkeeping(&mut pod.metadata);
     if let Some(annotations) = &mut pod.metadata.annotations {
@@ -86,6 +93,9 @@ pub(super) fn pod(pod: &mut Pod) {
     for container in &mut spec.containers {
         container.env = None;
         container.env_from = None;
+        container.volume_mounts = None;
+    }
+    for container in spec.init_containers.iter_mut().flatten() {
         container.volume_mounts = None;
     }
 }
@@ -106,6 +116,55 @@ pub(super) fn config_map(config_map: &mut PartialObjectMeta<ConfigMap>) {
     let metadata = &mut config_map.metadata;
     let resource_version = metadata.resource_version.take();
     *metadata = ObjectMeta { resource_version, ..take_identity(metadata) };
+}
+
+/// Of a Job that has ended, keeps only what can still matter: its identity and keys, its last attempt, how it ended, the position of its
+/// log and its conditions. Statuses are written as merge patches, so fields that are not cached stay as stored.
+pub(super) fn job(job: &mut Guarded<Job>) {
+    remove_bookkeeping(job.meta_mut());
+    let Ok(Job { metadata, spec, status: Some(status) }) = &mut job.0 else { return };
+    if status.is_terminal() {
+        *metadata = ObjectMeta {
+            creation_timestamp: metadata.creation_timestamp.take(),
+            deletion_timestamp: metadata.deletion_timestamp.take(),
+            generation: metadata.generation,
+            resource_version: metadata.resource_version.take(),
+            ..take_identity(metadata)
+        };
+        *spec = ended_spec(spec, status);
+        *status = ended_status(status);
+    }
+}
+
+/// Replies stay until the conditions name those that no worker received.
+fn ended_spec(spec: &mut JobSpec, status: &JobStatus) -> JobSpec {
+    let are_replies_pending = spec.pending_replies(status).next().is_some();
+    JobSpec {
+        skill: std::mem::take(&mut spec.skill),
+        run_key: spec.run_key.take(),
+        continues: spec.continues.take(),
+        replies: if are_replies_pending { std::mem::take(&mut spec.replies) } else { Vec::new() },
+        ttl_seconds_after_finished: spec.ttl_seconds_after_finished,
+        ..JobSpec::default()
+    }
+}
+
+fn ended_status(status: &mut JobStatus) -> JobStatus {
+    let outcome = status.outcome.take().map(|outcome| Outcome { message: String::new(), ..outcome });
+    JobStatus {
+        observed_generation: status.observed_generation,
+        phase: status.phase,
+        attempt: status.attempt.take(),
+        outcome,
+        // Its Skill may delete the revision, if it is not the current one.
+        skill_revision: status.skill_revision.take(),
+        call_not_started: status.call_not_started.take(),
+        replies_heard: status.replies_heard,
+        log: status.log.take(),
+        completion_time: status.completion_time.take(),
+        conditions: std::mem::take(&mut status.conditions),
+        ..JobStatus::default()
+    }
 }
 
 /// Keeps the fields that the operator's decisions depend on. The other fields are for people.
@@ -139,6 +198,9 @@ fn take_identity(metadata: &mut ObjectMeta) -> ObjectMeta {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::fixtures as job_fixtures;
+    use bloomery_crds::outcome::{OutcomeCode, Phase};
+    use bloomery_crds::v1alpha1::{JobResult, Reply, Usage};
     use serde_json::{Value, json};
 
     fn trimmed<K: serde::de::DeserializeOwned + serde::Serialize>(trim: fn(&mut K), object: Value) -> Value {
@@ -148,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_service_keeps_its_type_and_ports_and_an_own_one_its_spec() {
+    fn a_foreign_service_keeps_what_network_policies_need_and_an_own_one_its_spec() {
         let object = |manager: &str| {
             json!({
                 "apiVersion": "v1", "kind": "Service",
@@ -156,12 +218,16 @@ mod tests {
                     "namespace": "acme", "name": "orders", "uid": "u", "managedFields": [{"manager": "kubectl"}],
                     "labels": {"app.kubernetes.io/managed-by": manager},
                 },
-                "spec": {"type": "ClusterIP", "clusterIP": "10.0.0.1", "ports": [{"port": 80}]},
+                "spec": {
+                    "type": "ClusterIP", "clusterIP": "10.0.0.1", "ports": [{"port": 80}], "selector": {"app": "orders"},
+                    "sessionAffinity": "None",
+                },
                 "status": {"loadBalancer": {}},
             })
         };
         let foreign = trimmed(service, object("helm"));
-        assert_eq!(foreign["spec"], json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
+        let kept = json!({"type": "ClusterIP", "ports": [{"port": 80}], "selector": {"app": "orders"}});
+        assert_eq!(foreign["spec"], kept);
         assert_eq!(foreign["metadata"], json!({"namespace": "acme", "name": "orders", "uid": "u"}));
         let own = trimmed(service, object("bloomery"));
         assert_eq!(own["spec"]["clusterIP"], "10.0.0.1");
@@ -228,6 +294,47 @@ mod tests {
         assert_eq!((&spec.approver, &spec.decision), (&kept.spec.approver, &kept.spec.decision));
         assert_eq!(spec.arguments_digest, kept.spec.arguments_digest);
         assert_eq!((spec.arguments + &spec.goal, spec.events.len() + spec.rules.len()), (String::new(), 0));
+    }
+
+    /// A Job with a status in this phase, whose agent has received one of two replies.
+    fn replied(phase: Phase) -> Guarded<Job> {
+        let mut stored = job_fixtures::job();
+        stored.metadata.labels = Some([("team".to_owned(), "orders".to_owned())].into());
+        let reply = |text: &str| Reply { question: None, text: text.to_owned() };
+        stored.spec.replies = vec![reply("be quick"), reply("stop")];
+        let result = Some(JobResult { text: "It is done".to_owned(), ..JobResult::default() });
+        let outcome = Some(Outcome::new(OutcomeCode::Succeeded, "the answer passed every gate"));
+        let usage = Some(Usage::default());
+        let of_phase = job_fixtures::status(2, phase);
+        stored.status = Some(JobStatus { result, outcome, usage, replies_heard: Some(1), ..of_phase });
+        Guarded(Ok(stored))
+    }
+
+    #[test]
+    fn an_ended_job_keeps_only_what_can_still_matter() {
+        let (mut trimmed, whole) = (replied(Phase::Succeeded), replied(Phase::Succeeded).0.unwrap());
+        job(&mut trimmed);
+        let trimmed = trimmed.0.unwrap();
+        assert_eq!(trimmed.metadata.uid, whole.metadata.uid);
+        assert_eq!((trimmed.metadata.labels, trimmed.metadata.generation), (None, whole.metadata.generation));
+        assert_eq!((trimmed.spec.goal.as_str(), &trimmed.spec.skill), ("", &whole.spec.skill));
+        assert_eq!(trimmed.spec.replies, whole.spec.replies, "one of them is not received yet");
+        let (kept, stored) = (trimmed.status.unwrap(), whole.status.unwrap());
+        assert_eq!((&kept.attempt, &kept.log, &kept.conditions), (&stored.attempt, &stored.log, &stored.conditions));
+        assert_eq!(kept.outcome.map(|outcome| outcome.code), Some(OutcomeCode::Succeeded));
+        assert_eq!((kept.result, kept.usage), (None, None));
+
+        let mut heard = replied(Phase::Succeeded);
+        heard.0.as_mut().unwrap().status.as_mut().unwrap().replies_heard = Some(2);
+        job(&mut heard);
+        assert_eq!(heard.0.unwrap().spec.replies, []);
+    }
+
+    #[test]
+    fn a_job_that_has_not_ended_is_kept_in_full() {
+        let (mut trimmed, whole) = (replied(Phase::Running), replied(Phase::Running).0.unwrap());
+        job(&mut trimmed);
+        assert_eq!(trimmed.0.unwrap(), whole);
     }
 
     #[test]

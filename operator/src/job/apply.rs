@@ -7,6 +7,7 @@ use super::fetch::{FetchedJob, stored_pod};
 use super::plan::{Act, JobEnd, Plan, PodDeletion, Wait, earlier};
 use super::queue;
 use super::skill_template;
+use crate::apply::{ApplyResult, KnownObject};
 use crate::approval::evaluate::{ApprovalUpdate, expected_approval};
 use crate::approval::store;
 use crate::context::Context;
@@ -16,6 +17,7 @@ use bloomery_crds::conditions::Reason;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Job;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::SignedDuration;
 use kube::Api;
@@ -140,6 +142,11 @@ async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedP
     if !is_current(context, fetched).await? {
         return Ok(PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY));
     }
+    if let Some(policy) = &prepared.network_policy
+        && let Some(obstacle) = apply_policy(context, policy).await?
+    {
+        return Ok(obstacle);
+    }
     let (namespace, name) = (&fetched.namespace, prepared.pod.name_any());
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
     context.metrics.count_write("Pod", "create");
@@ -166,6 +173,27 @@ async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedP
     }
 }
 
+/// Applies the network policy of a Job. Returns why the pod cannot be created yet, if the policy is not in place.
+async fn apply_policy(context: &Context, policy: &NetworkPolicy) -> Result<Option<PodCreation>, Error> {
+    let (namespace, name) = (policy.namespace().unwrap_or_default(), policy.name_any());
+    let known = context.caches.network_policies.get(&namespace, &name);
+    let applied = context.applier.apply(policy, known.as_deref().and_then(KnownObject::full)).await?;
+    let wait = |reason, why: String| {
+        let wait = Wait::new(reason, format!("the NetworkPolicy {name} of the Job {why}"));
+        Ok(Some(PodCreation::MustWait(wait.retry_after(REFUSED_POD_RETRY_INTERVAL))))
+    };
+    match applied {
+        ApplyResult::Unchanged | ApplyResult::Written(_) | ApplyResult::CacheBehind | ApplyResult::Reverted(_) => {
+            Ok(None)
+        }
+        ApplyResult::BeingDeleted => Ok(Some(PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY))),
+        ApplyResult::NameTaken | ApplyResult::Replaced => {
+            wait(Reason::NameTaken, "has another owner and is left unchanged: delete or rename it".to_owned())
+        }
+        ApplyResult::Refused(why) => wait(Reason::Refused, format!("is refused by the API server: {why}")),
+    }
+}
+
 /// The run key that a pod was created with, if the spec of its Job named it.
 fn run_key_label(pod: &Pod) -> Option<&String> {
     pod.labels().get(names::LABEL_RUN_KEY)
@@ -183,7 +211,8 @@ async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Err
 }
 
 fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
-    let PreparedPod { pod: _, attempt, revision, continued, approved_call, lowered_limits } = prepared;
+    let PreparedPod { pod: _, network_policy: _, attempt, revision, continued, approved_call, lowered_limits } =
+        prepared;
     // An adopted pod may have been created for an earlier revision than the prepared one.
     let revision = revision_of(pod).unwrap_or(revision);
     match pod.uid() {

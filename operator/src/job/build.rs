@@ -17,12 +17,15 @@ use super::validate::{Continued, ValidAttempt};
 use crate::settings::WorkerSettings;
 use bloomery_crds::v1alpha1::{ApprovedCall, RevisionRef};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 
 /// The built pod of an attempt, not created yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedPod {
     /// The pod.
     pub pod: Pod,
+    /// The network policy of the Job, which is applied before the pod is created.
+    pub network_policy: Option<NetworkPolicy>,
     /// The number of its attempt.
     pub attempt: u32,
     /// The revision that it runs on.
@@ -40,6 +43,7 @@ pub fn build(attempt: &ValidAttempt, settings: &WorkerSettings) -> Result<Prepar
     let part = part::build_job_part(attempt)?;
     Ok(PreparedPod {
         pod: pod::build_pod(attempt, settings, &part),
+        network_policy: attempt.network_policy.clone(),
         attempt: attempt.number,
         revision: attempt.revision.clone(),
         continued: attempt.continues.clone(),

@@ -104,6 +104,7 @@ fn needs_person(reason: Reason) -> bool {
             | Reason::ModelNotReady
             | Reason::SecretMissing
             | Reason::ResourceNotFound
+            | Reason::EgressNotAllowed
             | Reason::ResourcesInvalid
             // An admission policy refuses the pod, or its configuration is wrong.
             | Reason::PodNotStarting

@@ -7,7 +7,7 @@ use super::paths;
 use super::validate::{BoundResources, Continued, Filesystem, ValidAttempt};
 use crate::approval;
 use crate::approval::policy::PolicyState;
-use crate::settings::{LogFormat, PodDefaults, PullPolicy, SkillDirectorySettings, WorkerSettings};
+use crate::settings::{LogFormat, McpSettings, PodDefaults, PullPolicy, SkillDirectorySettings, WorkerSettings};
 use crate::status::StatusStamp;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
@@ -108,6 +108,10 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             },
         ],
         external_mcp: None,
+        sidecar: None,
+        network_policy: None,
+        shared_hosts: Vec::new(),
+        denied_ranges: Vec::new(),
         pod: None,
         bound: BoundResources {
             resources: vec![
@@ -240,6 +244,15 @@ pub(crate) fn counted(approval: Approval, verdict: ApprovalVerdict) -> Approval 
 
 fn owner() -> OwnerReference {
     crate::owned::owner_reference(&job()).unwrap()
+}
+
+/// The settings of MCP servers.
+pub(crate) fn mcp_settings() -> McpSettings {
+    McpSettings {
+        pod: serde_json::from_value(serde_json::json!({ "imagePullSecrets": [{ "name": "pull-mcp" }] })).unwrap(),
+        resources: serde_json::from_value(serde_json::json!({ "limits": { "memory": "128Mi" } })).unwrap(),
+        max_resources: serde_json::from_value(serde_json::json!({ "cpu": "3" })).unwrap(),
+    }
 }
 
 /// The settings of worker pods.

@@ -37,6 +37,8 @@ pub struct WorkerPod {
     pub message: Option<TerminationMessage>,
     /// The reason why the worker could not write to the memory, if its container ended for it.
     pub memory_fault: Option<String>,
+    /// True if another container runs on after the worker, such as a sidecar that a webhook injected.
+    pub outlives_worker: bool,
     /// The state of the pod.
     pub state: PodState,
 }
@@ -46,7 +48,7 @@ pub struct WorkerPod {
 pub enum PodState {
     /// The pod is pending, running or terminating. Holds the problem that keeps it from running, if any.
     Alive(Option<PodProblem>),
-    /// The containers of the pod ended, and are not restarted.
+    /// The worker of the pod ended, or all of its containers. They are not restarted.
     Ended {
         /// The end time, if the kubelet recorded one.
         at: Option<Timestamp>,
@@ -71,7 +73,7 @@ impl WorkerPod {
             None if !owned::is_worker_pod(pod, job) => return None,
             None => pod.metadata.labels.as_ref()?.get(names::LABEL_ATTEMPT)?.parse().ok()?,
         };
-        let terminated = pod::worker_status(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
+        let terminated = pod::worker_end(pod);
         let message = terminated
             .and_then(|state| TerminationMessage::from_text(state.message.as_deref()?))
             .filter(|message| message.job == job_uid && message.attempt == attempt)
@@ -89,6 +91,7 @@ impl WorkerPod {
             deleting: pod.metadata.deletion_timestamp.is_some(),
             message,
             memory_fault,
+            outlives_worker: pod::outlives_worker(pod),
             state: pod_state(pod, terminated, now),
         })
     }
@@ -124,13 +127,11 @@ fn is_watched(pod: &Pod, attempt: u32, job_uid: &str) -> bool {
 fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> PodState {
     let empty = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&empty);
-    match status.phase.as_deref() {
-        Some("Succeeded" | "Failed") => {
-            let disrupted = disruption::is_disrupted(pod, status, terminated);
-            PodState::Ended { at: ended_at(status, terminated), how: end_description(status, terminated), disrupted }
-        }
-        _ => PodState::Alive(problem::find(pod, status, pod::worker_status(pod), now)),
+    if !pod::has_ended(pod) {
+        return PodState::Alive(problem::find(pod, status, pod::worker_status(pod), now));
     }
+    let disrupted = disruption::is_disrupted(pod, status, terminated);
+    PodState::Ended { at: ended_at(status, terminated), how: end_description(status, terminated), disrupted }
 }
 
 /// Returns the end time of a pod. If no container recorded one (for example, the pod was evicted before it started), the

@@ -176,7 +176,7 @@ fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &StatusSta
             let message = messages::stable_message(current, problem.reason, &problem.message);
             with_health(current.clone(), Health::Reconciling(problem.reason, message), stamp)
         }
-        None if current_reason.is_some_and(is_pod_problem) => {
+        None if current_reason.is_some_and(|reason| is_pod_problem(reason, current.phase)) => {
             with_health(current.clone(), phase_health(current), stamp)
         }
         None => unchanged(current, stamp),
@@ -204,8 +204,13 @@ fn awaits_pod_end(
     )
 }
 
-fn is_pod_problem(reason: Reason) -> bool {
-    matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
+fn is_pod_problem(reason: Reason, phase: Option<Phase>) -> bool {
+    match reason {
+        Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost => true,
+        // The pod waits for a key of its MCP server. Later, the worker waits, and says when the wait is over.
+        Reason::SecretMissing => phase == Some(Phase::Starting),
+        _ => false,
+    }
 }
 
 /// The status while the Job waits for people. It changes only if the admission policy is missing, was missing, or some

@@ -4,8 +4,10 @@
 mod attempt;
 mod external_mcp;
 mod models;
+mod network;
 mod resources;
 mod revision;
+mod sidecar;
 
 pub use attempt::{BoundResources, Continued, Filesystem, ValidAttempt};
 pub use models::resolve_models;
@@ -16,6 +18,7 @@ use super::fetch::attempt::AttemptSources;
 use super::plan::{Blocked, JobEnd, Wait};
 use super::{approved_call, asked_calls};
 use crate::caches::Guarded;
+use crate::network::egress::Egress;
 use crate::owned;
 use crate::settings::Settings;
 use bloomery_crds::conditions::Reason;
@@ -26,6 +29,7 @@ use bloomery_crds::report;
 use bloomery_crds::run::{JobIdentity, ReportEndpoint};
 use bloomery_crds::v1alpha1::{Job, JobStatus, RevisionRef};
 use k8s_openapi::jiff::SignedDuration;
+use network::Connections;
 
 /// The interval for checking the CA of the report endpoint again: it is not watched.
 const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
@@ -39,18 +43,34 @@ fn policy_wait(why: String) -> Wait {
 }
 
 /// Turns a Job and the inputs of its next attempt into the one value that the pod is built from.
+#[expect(clippy::too_many_lines, reason = "the list of all inputs and all parts of an attempt")]
 pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
-    let AttemptSources { attempt, after_disruption, revision, models, claims, continued, decisions, report_ca } =
-        sources;
+    // Without `..`, so that a new input does not compile here until it is used.
+    let AttemptSources {
+        attempt,
+        after_disruption,
+        revision,
+        models: all_models,
+        services,
+        claims,
+        continued,
+        decisions,
+        report_ca,
+    } = sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
     if needs_template(fetched, settings) {
         return Err(Blocked::NoSkill);
     }
     let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
-    let bound = resources::resolve_resources(&compiled.spec.resources, &job.spec.resources, &claims)
+    let server = compiled.spec.mcp_server.as_ref();
+    let bound = resources::resolve_resources(&compiled.spec.resources, server, &job.spec.resources, &claims)
         .map_err(|wait| blocked_by_bindings(status, wait))?;
-    let models = resolve_models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
+    let find_service = |name: &str| services.get(name).cloned();
+    let egress = Egress::new(settings, namespace, &find_service);
+    network::check_bound_apis(&bound.resources, &egress)?;
+    let sidecar = sidecar::resolve_sidecar(&compiled.spec, &job.spec.resources, &settings.mcp)?;
+    let models = resolve_models(&compiled.spec.model_names(), |name| all_models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
     let skill_limits = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
@@ -58,8 +78,15 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let pins = revision::pins(&compiled.spec, fetched.skill.as_deref());
     let approvals = decisions.map_err(policy_wait)?;
     let spent_seconds = status.usage.as_ref().map_or(0, |usage| usage.seconds);
+    let identity = JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() };
+    let connections = Connections { compiled: &compiled.spec, models: &models, bound: &bound.resources };
+    let of_skill = (job.spec.skill.as_str(), fetched.skill.as_deref());
+    let network_policy = network::job_policy((&identity, &owner), of_skill, &connections, &all_models, &egress);
     Ok(ValidAttempt {
-        job: JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() },
+        job: identity,
+        network_policy,
+        shared_hosts: settings.network.shared.iter().map(|shared| shared.host.clone()).collect(),
+        denied_ranges: settings.network.deny.clone(),
         run_key: job.spec.run_key.clone(),
         owner,
         goal: job.spec.goal.clone(),
@@ -72,7 +99,8 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         remaining_seconds: limits.duration_seconds.saturating_sub(spent_seconds),
         models,
         pod: compiled.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
-        external_mcp: external_mcp::resolve_external_mcp(compiled.spec.mcp_server.as_ref()),
+        external_mcp: external_mcp::resolve_external_mcp(server),
+        sidecar,
         bound,
         log: status.log.clone(),
         void_approvals: approved_call::void(status.approved_call.as_ref(), &approvals),

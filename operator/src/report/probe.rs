@@ -7,16 +7,18 @@ use crate::context::Context;
 use crate::owned;
 use bloomery_crds::names;
 use bloomery_crds::probe::{
-    MAX_RULE_ERROR_BYTES, MAX_RULE_ERRORS, ProbeReport, SkillIdentity, rules_digest, server_digest,
+    MAX_RULE_ERROR_BYTES, MAX_RULE_ERRORS, ProbeReport, SkillIdentity, TokenRequest, rules_digest, server_digest,
 };
+use bloomery_crds::report::ServerToken;
 use bloomery_crds::text::bounded;
 use bloomery_crds::tool_pins::{ToolChange, ToolPins};
-use bloomery_crds::v1alpha1::{FoundTools, Skill, SkillStatus, VerifiedTools};
+use bloomery_crds::v1alpha1::{FoundTools, McpServer, Skill, SkillStatus, VerifiedTools};
+use bloomery_token::Subject;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
-use kube::core::ResourceExt;
+use kube::core::{Resource, ResourceExt};
 
 /// The maximum number of tries to write a status that other writers change at the same time.
 const MAX_WRITE_TRIES: u32 = 5;
@@ -29,13 +31,7 @@ const MAX_CHANGE_BYTES: usize = 256;
 
 /// Refuses a report with an invalid name, or with more than a status has room for.
 pub fn check(report: &ProbeReport) -> Result<(), Refusal> {
-    let SkillIdentity { namespace, name, uid } = &report.skill;
-    for (what, value) in [("namespace", namespace), ("name", name), ("UID", uid), ("pod", &report.pod)] {
-        // These values become parts of request paths to the API server.
-        if !is_dns_label(value) {
-            return Err(Refusal::Invalid(format!("the {what} in the report of a probe is not a DNS label")));
-        }
-    }
+    check_names(&report.skill, &report.pod)?;
     let is_short = |error: &String| error.len() <= MAX_RULE_ERROR_BYTES;
     let is_bounded = report.tools.is_bounded()
         && report.rule_errors.len() <= MAX_RULE_ERRORS
@@ -43,26 +39,62 @@ pub fn check(report: &ProbeReport) -> Result<(), Refusal> {
     if is_bounded { Ok(()) } else { Err(Refusal::Invalid("the report of a probe is larger than a status".to_owned())) }
 }
 
-/// Records a report if its caller is the pod that it names, and the operator created that pod for the Skill.
-pub async fn handle(context: &Context, caller: &Caller, report: &ProbeReport) -> Result<(), Refusal> {
-    let SkillIdentity { namespace, name, uid } = &report.skill;
+/// Refuses the request of a probe with an invalid name.
+pub fn check_names(skill: &SkillIdentity, pod: &str) -> Result<(), Refusal> {
+    let SkillIdentity { namespace, name, uid } = skill;
+    for (what, value) in [("namespace", namespace.as_str()), ("name", name), ("UID", uid), ("pod", pod)] {
+        // These values become parts of request paths to the API server.
+        if !is_dns_label(value) {
+            return Err(Refusal::Invalid(format!("the {what} in the report of a probe is not a DNS label")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a caller that is not the pod that it names, or that the operator did not create for the Skill.
+async fn check_caller(context: &Context, caller: &Caller, skill: &SkillIdentity, pod: &str) -> Result<(), Refusal> {
+    let SkillIdentity { namespace, name, uid } = skill;
     // This check comes before any read: a worker must not make the operator read another tenant's objects.
     if caller.namespace != *namespace {
         let message = format!("a pod of namespace {} cannot report for a Skill of {namespace}", caller.namespace);
         return Err(Refusal::Forbidden(message));
     }
-    let unavailable = |error: kube::Error| Refusal::Unavailable(format!("the API server cannot be read now: {error}"));
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
-    let pod = pods.get_opt(&report.pod).await.map_err(unavailable)?;
-    if !pod.is_some_and(|pod| is_caller(&pod, caller, uid) && context.pod_seals.verify(&pod)) {
-        return Err(Refusal::Forbidden(format!(
-            "the caller is not the pod {}, or no probe of the Skill {name}",
-            report.pod
-        )));
+    let found = pods.get_opt(pod).await.map_err(|error| unavailable(&error))?;
+    if found.is_some_and(|pod| is_caller(&pod, caller, uid) && context.pod_seals.verify(&pod)) {
+        return Ok(());
     }
+    Err(Refusal::Forbidden(format!("the caller is not the pod {pod}, or no probe of the Skill {name}")))
+}
+
+fn unavailable(error: &kube::Error) -> Refusal {
+    Refusal::Unavailable(format!("the API server cannot be read now: {error}"))
+}
+
+/// Returns the token for the MCP server of a Skill, if the caller is a probe of this Skill and the operator runs the server.
+pub async fn issue_token(context: &Context, caller: &Caller, request: &TokenRequest) -> Result<ServerToken, Refusal> {
+    let TokenRequest { skill, pod } = request;
+    check_caller(context, caller, skill, pod).await?;
+    let SkillIdentity { namespace, name, uid } = skill;
+    let cached = context.caches.skills.get(namespace, name);
+    let cached = cached.as_ref().filter(|cached| cached.meta().uid.as_ref() == Some(uid));
+    let server = cached.and_then(|cached| cached.0.as_ref().ok()?.spec.mcp_server.as_ref());
+    if !server.is_some_and(McpServer::takes_token) {
+        let message = format!("the operator runs no MCP server for a Skill {namespace}/{name} with the UID {uid}");
+        return Err(Refusal::NotFound(message));
+    }
+    let subject = Subject { namespace, skill: name, job: None, uid: &caller.pod_uid };
+    let issued = context.server_tokens.issue(subject, Timestamp::now());
+    issued.ok_or_else(|| Refusal::Unavailable("the keys of tokens are not known yet: try again".to_owned()))
+}
+
+/// Records a report if its caller is the pod that it names, and the operator created that pod for the Skill.
+pub async fn handle(context: &Context, caller: &Caller, report: &ProbeReport) -> Result<(), Refusal> {
+    check_caller(context, caller, &report.skill, &report.pod).await?;
+    let SkillIdentity { namespace, name, uid } = &report.skill;
     let skills: Api<Skill> = Api::namespaced(context.client.clone(), namespace);
     for _ in 0..MAX_WRITE_TRIES {
-        let skill = skills.get_opt(name).await.map_err(unavailable)?;
+        let skill = skills.get_opt(name).await.map_err(|error| unavailable(&error))?;
         let Some(skill) = skill.filter(|skill| skill.uid().as_ref() == Some(uid)) else {
             return Err(Refusal::NotFound(format!("there is no Skill {namespace}/{name} with the UID {uid}")));
         };

@@ -13,8 +13,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::post;
 use axum::{Json, Router};
 use bloomery_crds::canonical;
-use bloomery_crds::probe::{self, ProbeReceipt};
-use bloomery_crds::report::{Directives, MAX_BYTES, PATH};
+use bloomery_crds::probe::{self, ProbeReceipt, TOKEN_SUFFIX};
+use bloomery_crds::report::{Directives, MAX_BYTES, PATH, ServerToken};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -90,6 +90,7 @@ fn router(service: Arc<Service>, timeouts: Timeouts) -> Router {
     Router::new()
         .route(PATH, post(report))
         .route(probe::PATH, post(probe_report))
+        .route(&format!("{}{TOKEN_SUFFIX}", probe::PATH), post(server_token))
         .fallback(async || (StatusCode::NOT_FOUND, error_body(&format!("reports are sent to {PATH}"))))
         .method_not_allowed_fallback(async || {
             (StatusCode::METHOD_NOT_ALLOWED, error_body("reports are sent with POST"))
@@ -119,6 +120,17 @@ async fn probe_report(
 ) -> Result<Json<ProbeReceipt>, Refusal> {
     let result = match receive(request, timeouts.body).await {
         Ok((token, report)) => service.handle_probe(&token, &report).await,
+        Err(refusal) => Err(refusal),
+    };
+    result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
+}
+
+async fn server_token(
+    State(Shared { service, timeouts }): State<Shared>,
+    request: Request,
+) -> Result<Json<ServerToken>, Refusal> {
+    let result = match receive(request, timeouts.body).await {
+        Ok((token, request)) => service.handle_token_request(&token, &request).await,
         Err(refusal) => Err(refusal),
     };
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))

@@ -17,9 +17,10 @@ use crate::job::write_pace::WritePace;
 use crate::owned;
 use crate::status::StatusStamp;
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::probe::{ProbeReceipt, ProbeReport};
-use bloomery_crds::report::{Directives, Report};
-use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
+use bloomery_crds::probe::{ProbeReceipt, ProbeReport, TokenRequest};
+use bloomery_crds::report::{Directives, Report, ServerToken};
+use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus, McpServer, Skill};
+use bloomery_token::Subject;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
@@ -92,6 +93,16 @@ impl Service {
         probe::handle(&self.context, &caller, report).await?;
         self.context.metrics.count_report("probe");
         Ok(ProbeReceipt {})
+    }
+
+    /// Returns the token for the MCP server that a probe verifies.
+    ///
+    /// # Errors
+    /// [`Refusal`] shows whether the probe should repeat the request.
+    pub async fn handle_token_request(&self, token: &str, request: &TokenRequest) -> Result<ServerToken, Refusal> {
+        probe::check_names(&request.skill, &request.pod)?;
+        let caller = self.authenticator.caller(token).await?;
+        probe::issue_token(&self.context, &caller, request).await
     }
 
     /// Counts a refused report.
@@ -226,7 +237,24 @@ impl Service {
         let prune = memory::unneeded_logs(&self.context.caches, job, report);
         let skill = self.context.caches.skills.get(&report.job.namespace, &job.spec.skill);
         let skill = skill.as_ref().and_then(|skill| skill.0.as_ref().ok());
-        Handled::Done(Directives { prune, ..directives(job, skill, suspended, report, ack) })
+        let server_token = if report.end.is_none() { self.server_token(job, skill) } else { None };
+        Handled::Done(Directives { prune, server_token, ..directives(job, skill, suspended, report, ack) })
+    }
+
+    /// Returns the token of a Job for the MCP server of its Skill, if the operator runs the server. A Job on an earlier revision also
+    /// gets one: the server of that revision stays until the Job ends.
+    fn server_token(&self, job: &Job, skill: Option<&Skill>) -> Option<ServerToken> {
+        let takes_token = |skill: &Skill| skill.spec.mcp_server.as_ref().is_some_and(McpServer::takes_token);
+        let is_current = |skill: &Skill| {
+            let current = skill.status.as_ref().and_then(|status| status.revision.as_ref());
+            current == job.status.as_ref().and_then(|status| status.skill_revision.as_ref())
+        };
+        if skill.is_some_and(|skill| is_current(skill) && !takes_token(skill)) {
+            return None;
+        }
+        let (namespace, name, uid) = (job.namespace()?, job.name_any(), job.uid()?);
+        let subject = Subject { namespace: &namespace, skill: &job.spec.skill, job: Some(&name), uid: &uid };
+        self.context.server_tokens.issue(subject, Timestamp::now())
     }
 
     async fn publish_events(&self, job: &Job, current: &JobStatus, merged: &JobStatus) {

@@ -1,7 +1,8 @@
 //! The certificate with which this replica serves the report endpoint. It is signed by the CA in the Secret, and renewed
-//! before it expires. The leader fills the Secret.
+//! before it expires. The leader fills the Secret, which also has the keys of the tokens for MCP servers.
 
 use super::ca::{self, Authorities};
+use super::token_keys::{self, CURRENT_ENTRY, NEXT_ENTRY, TokenKeys};
 use crate::context::Context;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -41,6 +42,9 @@ pub(super) enum Error {
     /// The content of the Secret cannot be used.
     #[error("{0}")]
     Ca(#[from] ca::Error),
+    /// The keys of tokens cannot be used.
+    #[error("{0}")]
+    TokenKeys(#[from] token_keys::Error),
     /// The key cannot be used.
     #[error("the key of the certificate cannot be used: {0}")]
     Key(#[from] TlsError),
@@ -105,7 +109,7 @@ pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) 
 
 async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Error> {
     let now = u64::try_from(Timestamp::now().as_second()).unwrap_or(0);
-    let authorities = read_or_renew_authorities(context, now).await?;
+    let (authorities, token_keys) = read_or_fill_secret(context, now).await?;
     let names = host_names(&context.settings.report_url());
     let leaf = authorities.issue(&names, now)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(leaf.key));
@@ -113,32 +117,43 @@ async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Erro
     served.set(CertifiedKey::new(vec![leaf.certificate], key));
     // Before the bundle: with it, the first pods are created.
     context.pod_seals.set_keys(authorities.keys());
+    // Keys of tokens that cannot be read stop only the Skills.
+    let has_keys = token_keys.parse().map(|keys| context.server_tokens.set_keys(keys));
     context.report_ca_bundle.set(authorities.bundle(now));
     context.readiness.report_ca.set();
-    Ok(())
+    Ok(has_keys?)
 }
 
-/// Reads the authorities. The leader creates a new one if needed.
-async fn read_or_renew_authorities(context: &Context, now: u64) -> Result<Authorities, Error> {
+/// Reads the authorities and the keys of tokens. The leader creates a new authority if needed. Any replica creates missing keys of tokens,
+/// because the leader may be of an earlier version, which has none.
+async fn read_or_fill_secret(context: &Context, now: u64) -> Result<(Authorities, TokenKeys), Error> {
     let api: Api<Secret> = Api::namespaced(context.client.clone(), &context.settings.pod_namespace);
     let name = &context.settings.report.ca_secret;
     let secret = api.get(name).await.map_err(|source| Error::Api { what: "read", source })?;
-    let current = Authorities::read(&entry_text(&secret, CERTIFICATES_ENTRY), &entry_text(&secret, KEYS_ENTRY))?;
-    if !current.needs_renewal(now) {
-        return Ok(current);
+    let stored = Authorities::read(&entry_text(&secret, CERTIFICATES_ENTRY), &entry_text(&secret, KEYS_ENTRY))?;
+    let stored_keys = TokenKeys { current: entry_text(&secret, CURRENT_ENTRY), next: entry_text(&secret, NEXT_ENTRY) };
+    let renews = stored.needs_renewal(now) && context.leadership.is_leader();
+    if !renews && stored.bundle(now).is_empty() {
+        return Err(Error::Empty);
     }
-    if !context.leadership.is_leader() {
-        return if current.bundle(now).is_empty() { Err(Error::Empty) } else { Ok(current) };
+    let authorities = if renews { stored.renewed(now)? } else { stored };
+    let token_keys = stored_keys.clone().complete()?;
+    if !renews && token_keys == stored_keys {
+        return Ok((authorities, token_keys));
     }
-    let renewed = current.renewed(now)?;
-    let secret_with_renewed = with_authorities(secret, &renewed);
-    // The update carries the version that was read. If two replicas lead at the same time, the API server refuses one
-    // update, and that replica reads the authorities of the other.
+    let filled = with_entries(secret, &authorities, &token_keys);
+    // The update carries the version that was read. If two replicas write at the same time, the API server refuses one
+    // update, and that replica reads what the other has written.
     context.metrics.count_write("Secret", "update");
-    let written = api.replace(name, &PostParams::default(), &secret_with_renewed).await;
+    let written = api.replace(name, &PostParams::default(), &filled).await;
     written.map_err(|source| Error::Api { what: "filled", source })?;
-    tracing::info!(secret = name, "created a certificate authority for the report endpoint");
-    Ok(renewed)
+    if renews {
+        tracing::info!(secret = name, "created a certificate authority for the report endpoint");
+    }
+    if token_keys != stored_keys {
+        tracing::info!(secret = name, "created a key of the tokens for MCP servers");
+    }
+    Ok((authorities, token_keys))
 }
 
 fn entry_text(secret: &Secret, key: &str) -> String {
@@ -146,11 +161,15 @@ fn entry_text(secret: &Secret, key: &str) -> String {
     bytes.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).unwrap_or_default()
 }
 
-fn with_authorities(mut secret: Secret, authorities: &Authorities) -> Secret {
+fn with_entries(mut secret: Secret, authorities: &Authorities, token_keys: &TokenKeys) -> Secret {
     let (certificates, keys) = authorities.to_pem();
+    let TokenKeys { current, next } = token_keys.clone();
     let data = secret.data.get_or_insert_with(BTreeMap::new);
-    data.insert(CERTIFICATES_ENTRY.to_owned(), ByteString(certificates.into_bytes()));
-    data.insert(KEYS_ENTRY.to_owned(), ByteString(keys.into_bytes()));
+    for (entry, text) in
+        [(CERTIFICATES_ENTRY, certificates), (KEYS_ENTRY, keys), (CURRENT_ENTRY, current), (NEXT_ENTRY, next)]
+    {
+        data.insert(entry.to_owned(), ByteString(text.into_bytes()));
+    }
     secret
 }
 

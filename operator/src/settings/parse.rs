@@ -1,5 +1,6 @@
 //! Parses the values of settings.
 
+use super::network::NetworkSettings;
 use super::pod_defaults::{Amounts, PodDefaults};
 use crate::apply::quantity;
 use crate::approval::policy::ShippedPolicies;
@@ -14,6 +15,9 @@ pub(super) enum Error {
     /// The value is empty.
     #[error("must not be empty")]
     Empty,
+    /// The value is not the name of a namespace.
+    #[error("must be names of namespaces such as acme,beta")]
+    Namespace,
     /// The value is not a log filter.
     #[error("must be a log filter such as info or kube=debug,info: {0}")]
     LogFilter(#[from] tracing_subscriber::filter::ParseError),
@@ -33,6 +37,12 @@ pub(super) enum Error {
         "must be JSON with imagePullSecrets, nodeSelector, tolerations, priorityClassName, podLabels, podAnnotations and skillMaySet, such as {{\"nodeSelector\":{{\"disk\":\"ssd\"}}}}: {0}"
     )]
     PodDefaults(#[source] serde_json::Error),
+    /// The value is not a [`NetworkSettings`].
+    #[error("must be JSON of policies, dns, shared, deny and operator, such as {{\"policies\":true}}: {0}")]
+    Network(#[source] serde_json::Error),
+    /// No DNS server may be asked.
+    #[error("dns.peers and dns.ports must not be empty")]
+    NoDns,
     /// The value is not a quantity.
     #[error("must be a Kubernetes quantity such as 1Gi")]
     Quantity,
@@ -50,6 +60,14 @@ pub(super) enum Error {
 /// Parses a text that is not blank.
 pub(super) fn not_empty(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() { Err(Error::Empty) } else { Ok(text.to_owned()) }
+}
+
+/// Parses the name of a namespace, a DNS-1123 label.
+pub(super) fn namespace(text: &str) -> Result<String, Error> {
+    const MAX_LABEL_BYTES: usize = 63;
+    let is_edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_label = text.starts_with(is_edge) && text.ends_with(is_edge) && text.chars().all(|c| is_edge(c) || c == '-');
+    if is_label && text.len() <= MAX_LABEL_BYTES { Ok(text.to_owned()) } else { Err(Error::Namespace) }
 }
 
 /// Parses a log filter.
@@ -83,6 +101,19 @@ pub(super) fn amounts(text: &str) -> Result<Amounts, Error> {
 /// Parses the fields that an installation sets in its pods.
 pub(super) fn pod_defaults(text: &str) -> Result<PodDefaults, Error> {
     serde_json::from_str(text).map_err(Error::PodDefaults)
+}
+
+/// Parses the network of tenants. Ports without a protocol are TCP, as for the API server.
+pub(super) fn network(text: &str) -> Result<NetworkSettings, Error> {
+    let mut network: NetworkSettings = serde_json::from_str(text).map_err(Error::Network)?;
+    if network.dns.peers.is_empty() || network.dns.ports.is_empty() {
+        // A rule without peers or ports would allow all of them.
+        return Err(Error::NoDns);
+    }
+    for port in network.dns.ports.iter_mut().chain(network.shared.iter_mut().flat_map(|shared| &mut shared.ports)) {
+        port.protocol.get_or_insert_with(|| "TCP".to_owned());
+    }
+    Ok(network)
 }
 
 /// Parses a Kubernetes quantity.

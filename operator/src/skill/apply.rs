@@ -2,12 +2,15 @@
 
 use super::build::{ManagedMcp, PreparedMcp, PreparedSkill};
 use super::fetch::FetchedSkill;
+use super::network::{PreparedNetwork, SkillPolicies};
 use crate::apply::{Applier, ApplyResult, KnownObject};
 use crate::error::Error;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::core::ResourceExt;
 
 /// The results of applying the objects that a Skill needs.
 #[derive(Debug, PartialEq)]
@@ -22,6 +25,17 @@ pub struct AppliedSkill {
     pub worker_account: ApplyResult<ServiceAccount>,
     /// The MCP server.
     pub mcp: AppliedMcp,
+    /// The network.
+    pub network: AppliedNetwork,
+}
+
+/// The network of a Skill.
+#[derive(Debug, Default, PartialEq)]
+pub struct AppliedNetwork {
+    /// The results of applying the policies, each with the name of the policy; none if the installation has no policies.
+    pub policies: Option<Vec<(String, ApplyResult<NetworkPolicy>)>>,
+    /// What the Skill may not connect to.
+    pub faults: Vec<String>,
 }
 
 /// The result of applying the objects of the MCP server.
@@ -33,6 +47,8 @@ pub enum AppliedMcp {
     External(McpService),
     /// The MCP server is outside of the cluster.
     Outside,
+    /// Each worker pod has the MCP server as a sidecar.
+    Sidecar,
     /// The operator runs the MCP server.
     Managed {
         /// The account that it runs as.
@@ -46,12 +62,19 @@ pub enum AppliedMcp {
     },
 }
 
-/// Applies all objects concurrently.
+/// Applies the network policies, then all other objects concurrently.
 ///
 /// # Errors
 /// Returns the first error that may be temporary. A permanent refusal by the API server is a result, so that the status
 /// can report it.
-pub async fn apply(prepared: PreparedSkill, fetched: &FetchedSkill, applier: &Applier) -> Result<AppliedSkill, Error> {
+pub async fn apply(
+    prepared: PreparedSkill,
+    network: PreparedNetwork,
+    fetched: &FetchedSkill,
+    applier: &Applier,
+) -> Result<AppliedSkill, Error> {
+    // Pods are isolated before they start.
+    let network = Box::pin(apply_network(network, fetched, applier)).await?;
     // Without `..`, so that a new object does not compile here until it is applied.
     let PreparedSkill { memory_claim, revision, revision_ref, worker_account, mcp } = prepared;
     let known_revision = fetched.revisions.iter().find(|known| known.metadata.name == revision.metadata.name);
@@ -67,7 +90,7 @@ pub async fn apply(prepared: PreparedSkill, fetched: &FetchedSkill, applier: &Ap
         applier.apply(&worker_account, fetched.worker_account.as_deref().and_then(KnownObject::full)),
         Box::pin(apply_mcp(mcp, fetched, applier)),
     )?;
-    Ok(AppliedSkill { memory_claim, revision, revision_ref, worker_account, mcp })
+    Ok(AppliedSkill { memory_claim, revision, revision_ref, worker_account, mcp, network })
 }
 
 async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) -> Result<AppliedMcp, Error> {
@@ -75,6 +98,7 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
         PreparedMcp::Absent => return Ok(AppliedMcp::Absent),
         PreparedMcp::External(service) => return Ok(AppliedMcp::External(service)),
         PreparedMcp::Outside => return Ok(AppliedMcp::Outside),
+        PreparedMcp::Sidecar => return Ok(AppliedMcp::Sidecar),
         PreparedMcp::Managed(managed) => managed,
     };
     let ManagedMcp { account, deployment, service, budget } = *managed;
@@ -94,6 +118,39 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
     })
 }
 
+async fn apply_network(
+    network: PreparedNetwork,
+    fetched: &FetchedSkill,
+    applier: &Applier,
+) -> Result<AppliedNetwork, Error> {
+    let PreparedNetwork { policies, faults } = network;
+    let Some(SkillPolicies { isolation, workers, mcp }) = policies else {
+        return Ok(AppliedNetwork { policies: None, faults });
+    };
+    let known = |policy: &NetworkPolicy| {
+        fetched.network_policies.get(&policy.name_any()).and_then(|known| KnownObject::full(known.as_ref()))
+    };
+    let (isolated, of_workers, of_mcp) = tokio::try_join!(
+        applier.apply_unowned(&isolation, known(&isolation)),
+        applier.apply(&workers, known(&workers)),
+        async {
+            match &mcp {
+                Some(mcp) => applier.apply(mcp, known(mcp)).await.map(Some),
+                None => Ok(None),
+            }
+        },
+    )?;
+    let always = [(isolation.name_any(), isolated), (workers.name_any(), of_workers)];
+    let of_mcp = mcp.map(|mcp| mcp.name_any()).zip(of_mcp);
+    Ok(AppliedNetwork { policies: Some(always.into_iter().chain(of_mcp).collect()), faults })
+}
+
+impl AppliedNetwork {
+    fn policies(&self) -> impl Iterator<Item = &(String, ApplyResult<NetworkPolicy>)> {
+        self.policies.iter().flatten()
+    }
+}
+
 impl AppliedSkill {
     /// Returns whether a conflicting object has the name of a wanted object: it has another owner, or is immutable and has
     /// other content.
@@ -101,9 +158,9 @@ impl AppliedSkill {
         fn is_conflicting<K>(applied: &ApplyResult<K>) -> bool {
             matches!(applied, ApplyResult::NameTaken | ApplyResult::Replaced)
         }
-        let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
+        let Self { memory_claim, revision, revision_ref: _, worker_account, mcp, network } = self;
         let has_conflicting_mcp_object = match mcp {
-            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside => false,
+            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside | AppliedMcp::Sidecar => false,
             AppliedMcp::Managed { account, deployment, service, budget } => {
                 is_conflicting(account)
                     || is_conflicting(deployment)
@@ -115,6 +172,7 @@ impl AppliedSkill {
             || is_conflicting(revision)
             || is_conflicting(worker_account)
             || has_conflicting_mcp_object
+            || network.policies().any(|(_, policy)| is_conflicting(policy))
     }
 
     /// Returns the first refusal of the API server as an error, so that the apply is retried. The cause of a refusal, such
@@ -124,9 +182,9 @@ impl AppliedSkill {
             let ApplyResult::Refused(why) = applied else { return None };
             Some(Error::Refused { what: what.to_owned(), why: why.clone() })
         }
-        let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
+        let Self { memory_claim, revision, revision_ref: _, worker_account, mcp, network } = self;
         let mcp_refusal = || match mcp {
-            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside => None,
+            AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside | AppliedMcp::Sidecar => None,
             AppliedMcp::Managed { account, deployment, service, budget } => {
                 refused("the MCP server's ServiceAccount", account)
                     .or_else(|| refused("the MCP server's Deployment", deployment))
@@ -137,6 +195,9 @@ impl AppliedSkill {
         refused("the memory claim", memory_claim)
             .or_else(|| refused("the revision's ConfigMap", revision))
             .or_else(|| refused("the workers' ServiceAccount", worker_account))
+            .or_else(|| {
+                network.policies().find_map(|(name, policy)| refused(&format!("the NetworkPolicy {name}"), policy))
+            })
             .or_else(mcp_refusal)
     }
 }

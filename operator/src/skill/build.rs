@@ -1,10 +1,9 @@
 //! Builds the objects that a Skill needs, one in each file.
 
-mod bridge;
+mod jwks;
 mod mcp_account;
 mod mcp_budget;
 mod mcp_deployment;
-mod mcp_resources;
 mod mcp_service;
 mod memory_claim;
 mod metadata;
@@ -13,12 +12,15 @@ mod reclaim_pod;
 mod revision;
 mod worker_account;
 
-pub use mcp_deployment::{PORT_NAME, STARTUP_SECONDS};
+pub use mcp_deployment::STARTUP_SECONDS;
+pub use metadata::{PORT_NAME, metadata};
 pub use reclaim_pod::{COMPONENT as RECLAIM, ReclaimedSkill, build_reclaim_pod};
 
 use super::validate::{InvalidSkill, ValidMcp, ValidSkill};
+use crate::mcp_container::resources;
 use crate::settings::Settings;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};
+use bloomery_token::PublicKey;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -47,6 +49,8 @@ pub enum PreparedMcp {
     External(McpService),
     /// The MCP server is outside of the cluster.
     Outside,
+    /// Each worker pod has the MCP server as a sidecar.
+    Sidecar,
     /// The operator runs the MCP server.
     Managed(Box<ManagedMcp>),
 }
@@ -64,17 +68,22 @@ pub struct ManagedMcp {
     pub budget: PodDisruptionBudget,
 }
 
-/// Builds all objects that a Skill needs.
-pub fn build(skill: &ValidSkill, settings: &Settings) -> Result<PreparedSkill, InvalidSkill> {
+/// Builds all objects that a Skill needs. `keys` are those of the tokens that workers send to MCP servers.
+pub fn build(skill: &ValidSkill, settings: &Settings, keys: &[PublicKey]) -> Result<PreparedSkill, InvalidSkill> {
     pod_settings::check(skill.spec.pods.as_ref(), settings)?;
     let (revision, revision_ref) = revision::build_revision(skill)?;
     let mcp = match &skill.mcp {
         None => PreparedMcp::Absent,
         Some(ValidMcp::Service(service)) => PreparedMcp::External(service.clone()),
         Some(ValidMcp::Uri(_)) => PreparedMcp::Outside,
+        Some(ValidMcp::Sidecar(container)) => {
+            // Each pod is built later. An amount that the installation does not allow is a fault of the Skill.
+            resources::resolve(container.resources.as_ref(), &settings.mcp).map_err(InvalidSkill::new)?;
+            PreparedMcp::Sidecar
+        }
         Some(ValidMcp::Container(container)) => PreparedMcp::Managed(Box::new(ManagedMcp {
             account: mcp_account::build_mcp_account(skill),
-            deployment: mcp_deployment::build_mcp_deployment(skill, container, settings)?,
+            deployment: mcp_deployment::build_mcp_deployment(skill, container, settings, keys)?,
             service: mcp_service::build_mcp_service(skill, container),
             budget: mcp_budget::build_mcp_budget(skill),
         })),

@@ -10,6 +10,7 @@ use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Model, SecretKeyRef, Skill};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
@@ -36,6 +37,10 @@ pub struct FetchedSkill {
     pub mcp_service: Option<Arc<Service>>,
     /// The budget of an MCP server that the operator runs.
     pub mcp_budget: Option<Arc<PodDisruptionBudget>>,
+    /// The network policies of the Skill and of its Jobs, and the one that isolates all pods of the operator in the namespace, by name.
+    pub network_policies: BTreeMap<String, Arc<NetworkPolicy>>,
+    /// The Services of the namespace, by name.
+    pub services: BTreeMap<String, Arc<Service>>,
     /// The pods of an MCP server that the operator runs.
     pub mcp_pods: Vec<Arc<Pod>>,
     /// The pods of the Skill's probes.
@@ -59,6 +64,14 @@ pub struct FetchedSkill {
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
     /// The names of revisions that unfinished Jobs run on, or may run on.
     pub revisions_in_use: BTreeSet<String>,
+}
+
+impl FetchedSkill {
+    /// Returns whether unfinished Jobs run on an earlier revision than this one: they may still call its MCP server and its Models. The end
+    /// of such a Job wakes the Skill.
+    pub fn is_earlier_revision_in_use(&self, current: &str) -> bool {
+        self.revisions_in_use.iter().any(|name| name != current)
+    }
 }
 
 /// Reads the caches.
@@ -86,7 +99,13 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     // A Job that a newer version wrote and this one cannot read may run on any revision.
     let has_unreadable_job = !caches.jobs.select(namespace, |job| job.0.is_err()).is_empty();
     let may_be_in_use = revisions.iter().filter(|_| has_unreadable_job).map(|revision| revision.name_any());
+    let policies = caches.network_policies.select(namespace, |policy| {
+        has_skill_label(policy.labels()) || policy.metadata.name.as_deref() == Some(names::ISOLATION_POLICY)
+    });
+    let services = caches.services.select(namespace, |_| true);
     FetchedSkill {
+        network_policies: policies.into_iter().map(|policy| (policy.name_any(), policy)).collect(),
+        services: services.into_iter().map(|service| (service.name_any(), service)).collect(),
         memory_claim: caches.claims.get(namespace, names::MEMORY_CLAIM),
         worker_account: caches.service_accounts.get(namespace, &names::worker_service_account(name)),
         mcp_account: caches.service_accounts.get(namespace, mcp_name),

@@ -22,6 +22,27 @@ pub fn with_service() -> Skill {
     skill(&json!({"service": {"name": "shared-orders", "port": 8090, "path": "/mcp"}}))
 }
 
+/// A Skill whose Jobs have a stdio server as a sidecar.
+pub fn with_sidecar() -> Skill {
+    let mut skill = skill(&json!({"scope": "Job", "container": {
+        "image": "localhost/db:5", "transport": "stdio", "command": ["/db-mcp"], "args": ["--root", "/resources/codebase"],
+        "port": 8072,
+        "env": [{"name": "MODE", "value": "read"}],
+        "bindings": [
+            {"resource": "ledger", "env": "LEDGER_URL", "probeValue": "postgres://probe"},
+            {"resource": "key", "path": "/secrets/key"},
+        ],
+        "resources": {"limits": {"memory": "96Mi"}},
+    }}));
+    skill.spec.resources = serde_json::from_value(json!([
+        {"name": "codebase", "type": "filesystem", "required": true},
+        {"name": "ledger", "type": "connection_string"},
+        {"name": "key", "type": "credential"},
+    ]))
+    .unwrap();
+    skill
+}
+
 pub fn with_uri() -> Skill {
     skill(&json!({
         "uri": "https://tools.example/mcp",

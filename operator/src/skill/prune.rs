@@ -5,9 +5,11 @@ use super::fetch::FetchedSkill;
 use crate::apply::Applier;
 use crate::error::Error;
 use crate::owned;
+use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Skill;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
@@ -28,8 +30,14 @@ pub async fn prune(
     for revision in deletable_revisions(uid, &applied_skill.revision_ref.name, fetched) {
         applier.delete::<ConfigMap>(revision).await?;
     }
+    if applied_skill.network.policies.is_none() {
+        // The installation has no policies any more. Those that exist would still restrict the network.
+        for policy in fetched.network_policies.values().filter(|policy| owned::is_managed(&policy.metadata)) {
+            applier.delete::<NetworkPolicy>(&policy.metadata).await?;
+        }
+    }
     if matches!(applied_skill.mcp, AppliedMcp::Managed { .. })
-        || is_earlier_revision_in_use(&applied_skill.revision_ref.name, fetched)
+        || fetched.is_earlier_revision_in_use(&applied_skill.revision_ref.name)
     {
         return Ok(());
     }
@@ -42,16 +50,14 @@ pub async fn prune(
     if let Some(budget) = owned_metadata(uid, fetched.mcp_budget.as_deref()) {
         applier.delete::<PodDisruptionBudget>(budget).await?;
     }
+    let policy = skill.metadata.name.as_deref().and_then(|name| fetched.network_policies.get(&names::mcp_server(name)));
+    if let Some(policy) = owned_metadata(uid, policy.map(|policy| &**policy)) {
+        applier.delete::<NetworkPolicy>(policy).await?;
+    }
     if let Some(account) = owned_metadata(uid, fetched.mcp_account.as_deref()) {
         applier.delete::<ServiceAccount>(account).await?;
     }
     Ok(())
-}
-
-/// Returns whether unfinished Jobs run on an earlier revision: they may still call the MCP server of that revision. The end
-/// of such a Job wakes the Skill.
-fn is_earlier_revision_in_use(current: &str, fetched: &FetchedSkill) -> bool {
-    fetched.revisions_in_use.iter().any(|name| name != current)
 }
 
 /// The metadata of an existing object that the Skill owns.
@@ -97,7 +103,7 @@ mod tests {
         }
     }
 
-    fn names<'a>(found: &[&'a ObjectMeta]) -> Vec<&'a str> {
+    fn names_of<'a>(found: &[&'a ObjectMeta]) -> Vec<&'a str> {
         found.iter().map(|metadata| metadata.name.as_deref().unwrap()).collect()
     }
 
@@ -111,9 +117,9 @@ mod tests {
             ("r-5", 5, "u-skill"),
             ("foreign", 0, "u-other"),
         ];
-        assert_eq!(names(&deletable_revisions("u-skill", "r-5", &fetched(&all, &[]))), ["r-2", "r-1"]);
-        assert_eq!(names(&deletable_revisions("u-skill", "r-5", &fetched(&all, &["r-1"]))), ["r-2"]);
-        assert_eq!(names(&deletable_revisions("u-skill", "r-1", &fetched(&all, &["r-2"]))), ["r-3"]);
+        assert_eq!(names_of(&deletable_revisions("u-skill", "r-5", &fetched(&all, &[]))), ["r-2", "r-1"]);
+        assert_eq!(names_of(&deletable_revisions("u-skill", "r-5", &fetched(&all, &["r-1"]))), ["r-2"]);
+        assert_eq!(names_of(&deletable_revisions("u-skill", "r-1", &fetched(&all, &["r-2"]))), ["r-3"]);
     }
 
     #[test]

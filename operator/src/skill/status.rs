@@ -5,6 +5,7 @@ mod image;
 mod mcp;
 mod memory;
 mod models;
+mod network;
 mod pods;
 mod tools;
 
@@ -39,6 +40,7 @@ pub fn compute(
                 accepted_finding(applied, skill),
                 models::finding(skill, fetched),
                 memory::finding(applied, fetched),
+                network::finding(applied),
                 mcp::finding(applied, fetched, skill),
             ];
             findings.extend(tools::findings(skill, probe));
@@ -47,7 +49,8 @@ pub fn compute(
     };
     let mut observations = health(&findings).observations();
     observations.extend(applied.as_ref().ok().and_then(|applied| mcp::reverted(applied, &skill.name_any())));
-    let container = skill.spec.mcp_server.as_ref().and_then(|server| server.container.as_ref());
+    let server = skill.spec.mcp_server.as_ref();
+    let container = server.and_then(|server| server.container.as_ref().filter(|_| server.sidecar().is_none()));
     let (mcp, image_changed) = image::observe(container, current.mcp.as_ref(), &fetched.mcp_pods);
     observations.extend(image_changed);
     observations.extend(findings.into_iter().map(|finding| finding.observation));
@@ -102,7 +105,7 @@ fn accepted_finding(applied: &AppliedSkill, skill: &Skill) -> Finding {
 
 /// Returns a clause for each secret that no tool gets.
 fn unused_secrets(skill: &Skill) -> String {
-    let secrets = resources::unused_secrets(&skill.spec.resources);
+    let secrets = resources::unused_secrets(&skill.spec);
     let clauses = secrets.map(|secret| format!("; {} {}: {}", secret.name, secret.reason, secret.remedy));
     bounded(&clauses.collect::<String>(), MAX_LIST_BYTES)
 }

@@ -50,7 +50,7 @@ async fn provisioned(skill: &Skill) -> FakeApi {
 async fn reconcile_once(api: &FakeApi) -> Action {
     let context = api.operator().await;
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    reconcile(skill, context).await.unwrap()
+    Box::pin(reconcile(skill, context)).await.unwrap()
 }
 
 fn conditions(api: &FakeApi) -> Vec<Condition> {
@@ -166,7 +166,11 @@ async fn an_addition_that_comes_back_each_time_is_a_result_and_not_a_loop() {
     let api = provisioned(&fixtures::with_container()).await;
     let context = api.operator().await;
     let skill = validate::validate(&fixtures::with_container()).unwrap();
-    let PreparedMcp::Managed(managed) = build::build(&skill, &context.settings).unwrap().mcp else { panic!() };
+    let PreparedMcp::Managed(managed) =
+        build::build(&skill, &context.settings, &context.server_tokens.public_keys().unwrap()).unwrap().mcp
+    else {
+        panic!()
+    };
     let mut results = Vec::new();
     for _ in 0..5 {
         api.change(SERVICE, |service| service["spec"]["selector"]["team"] = json!("a"));
@@ -218,7 +222,7 @@ async fn an_object_that_another_writer_creates_concurrently_is_not_taken_over() 
     });
     api.meanwhile(ACCOUNT, foreign);
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    let error = reconcile(skill, api.operator().await).await.unwrap_err();
+    let error = Box::pin(reconcile(skill, api.operator().await)).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
     writes(&api);
     reconcile_once(&api).await;
@@ -244,6 +248,19 @@ async fn an_existing_memory_claim_is_used_unchanged() {
     assert!(api.get(CLAIM)["metadata"]["annotations"][ANNOTATION_APPLIED].is_null());
     assert_eq!(reason(&api, ConditionType::MemoryReady), "Bound");
     assert_eq!(reason(&api, ConditionType::Ready), "Ready");
+}
+
+#[tokio::test]
+async fn an_mcp_server_that_moves_into_the_pods_of_jobs_is_deleted() {
+    let api = provisioned(&fixtures::with_container()).await;
+    put(&api, &fixtures::with_sidecar());
+    reconcile_once(&api).await;
+    let found = writes(&api);
+    for path in [ACCOUNT, DEPLOYMENT, SERVICE, BUDGET] {
+        assert!(found.contains(&format!("delete {path}")), "{found:?}");
+    }
+    assert_eq!(reason(&api, ConditionType::McpAvailable), "Available");
+    assert!(!found.iter().any(|write| write.starts_with("apply") && write.contains("orders-mcp")), "{found:?}");
 }
 
 #[tokio::test]
@@ -273,21 +290,27 @@ async fn an_mcp_server_is_kept_while_a_job_runs_on_a_revision_with_it() {
 }
 
 #[tokio::test]
-async fn the_end_and_the_deletion_of_a_job_wake_its_skill() {
+async fn the_end_and_the_deletion_of_a_job_on_an_earlier_revision_wake_its_skill() {
     let api = provisioned(&fixtures::without_server()).await;
-    let revision = api.get(SKILL)["status"]["revision"].clone();
+    let current = api.get(SKILL)["status"]["revision"].clone();
+    let mut revision = current.clone();
+    revision["name"] = json!("orders-earlier");
     api.put(JOB, job_on(&revision));
     let context = api.operator().await;
-    let jobs = context.caches.jobs.store();
-    let read = |job: Value| serde_json::from_value::<Guarded<Job>>(job).unwrap();
-    assert_eq!(skill_of_ended_job(jobs, &read(job_on(&revision))), []);
-    let mut finished = job_on(&revision);
-    finished["status"]["phase"] = json!("Failed");
-    assert_eq!(skill_of_ended_job(jobs, &read(finished)).len(), 1);
+    let woken = |job: Value| {
+        let job = serde_json::from_value::<Guarded<Job>>(job).unwrap();
+        skill_of_ended_job(context.caches.skills.store(), context.caches.jobs.store(), &job).len()
+    };
+    assert_eq!(woken(job_on(&revision)), 0, "the Job needs its revision");
+    for (revision, times) in [(&revision, 1), (&current, 0)] {
+        let mut finished = job_on(revision);
+        finished["status"]["phase"] = json!("Failed");
+        assert_eq!(woken(finished), times);
+    }
     for (field, value) in [("name", "another"), ("uid", "new")] {
         let mut other = job_on(&revision);
         other["metadata"][field] = json!(value);
-        assert_eq!(skill_of_ended_job(jobs, &read(other)).len(), 1, "the Job is not in the cache");
+        assert_eq!(woken(other), 1, "the Job is not in the cache");
     }
 }
 
@@ -430,7 +453,7 @@ async fn the_revision_is_read_from_the_api_server_once() {
     api.reads();
     for reads in [1, 0] {
         let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-        reconcile(skill, context.clone()).await.unwrap();
+        Box::pin(reconcile(skill, context.clone())).await.unwrap();
         assert_eq!(api.reads().iter().filter(|read| **read == path).count(), reads);
     }
 }
@@ -587,3 +610,5 @@ async fn the_pod_of_another_making_is_not_the_probe_of_the_skill() {
     assert_eq!(reason(&api, ConditionType::McpVerified), "Verifying");
     assert!(!writes(&api).iter().any(|write| write.starts_with("delete")));
 }
+
+mod network;

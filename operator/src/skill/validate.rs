@@ -11,7 +11,7 @@ pub use lists::resolve_lists;
 use crate::owned;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{McpContainer, McpServer, McpService, Skill, SkillSpec};
+use bloomery_crds::v1alpha1::{McpContainer, McpScope, McpServer, McpService, Skill, SkillSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ResourceExt;
 
@@ -33,8 +33,10 @@ pub struct ValidSkill {
 /// The source of the MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValidMcp {
-    /// The operator runs this container.
+    /// The operator runs this container, for all Jobs.
     Container(McpContainer),
+    /// Each worker pod has this container as a sidecar.
+    Sidecar(McpContainer),
     /// The server runs already, behind this Service.
     Service(McpService),
     /// The server is outside of the cluster, at this URL.
@@ -86,12 +88,13 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
 fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {
     match server {
         None => Ok(None),
-        Some(McpServer { container: Some(container), service: None, uri: None, .. }) => {
+        Some(McpServer { container: Some(container), service: None, uri: None, scope, .. }) => {
             if container.is_stdio() && container.command.is_empty() {
                 let what = "is needed with transport stdio: the command line of the server in its image.";
                 return Err(InvalidSkill::new(vec![format!("spec.mcpServer.container.command: {what}")]));
             }
-            Ok(Some(ValidMcp::Container(container)))
+            let is_sidecar = scope == Some(McpScope::Job);
+            Ok(Some(if is_sidecar { ValidMcp::Sidecar(container) } else { ValidMcp::Container(container) }))
         }
         Some(McpServer { container: None, service: Some(service), uri: None, .. }) => {
             Ok(Some(ValidMcp::Service(service)))
@@ -120,6 +123,7 @@ mod tests {
         assert_eq!((valid.owner.uid.as_str(), valid.owner.controller), ("u-skill", Some(true)));
         assert!(matches!(valid.mcp, Some(ValidMcp::Container(_))));
         assert!(matches!(validate(&fixtures::with_service()).unwrap().mcp, Some(ValidMcp::Service(_))));
+        assert!(matches!(validate(&fixtures::with_sidecar()).unwrap().mcp, Some(ValidMcp::Sidecar(_))));
         assert_eq!(validate(&fixtures::without_server()).unwrap().mcp, None);
     }
 

@@ -1,10 +1,10 @@
 //! The gaps of a draft: the places where it differs from its document. A finding that depends on a gap may be wrong.
 
 use crate::finding::{Finding, Severity};
+use crate::schema::spec::Schema;
 use crate::tree::{Node, Value};
 use bloomery_crds::nearest::nearest;
 use bloomery_crds::v1alpha1::{ResourceDeclaration, ResourceType, SkillSpec};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use std::collections::BTreeSet;
 
 /// The API path of the tools.
@@ -34,7 +34,7 @@ impl Gaps {
     /// document paths of unsupported values, and `findings` are those of the schema check.
     pub(super) fn new(
         kept: &Node,
-        schema: &JSONSchemaProps,
+        schema: &Schema,
         mut unknown: BTreeSet<String>,
         refused: &[String],
         findings: &[Finding],

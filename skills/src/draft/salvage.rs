@@ -1,8 +1,8 @@
 //! Keeps the parts of a value that a schema allows. A required value that cannot be read is replaced with a placeholder.
 
+use crate::schema::spec::Schema;
 use crate::schema::{bounds, property};
 use crate::tree::{Entry, Node, Place, Value};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSONSchemaProps, JSONSchemaPropsOrArray};
 use std::collections::BTreeSet;
 
 /// Copies the allowed parts of a value, and collects the paths of the others.
@@ -20,11 +20,11 @@ impl<'r> Salvage<'r> {
     }
 
     /// Returns the allowed part of a value, or `None` if nothing of it is allowed. `at` is its API path.
-    pub(super) fn keep_value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Option<Node> {
+    pub(super) fn keep_value(&mut self, node: &Node, schema: &Schema, at: &str) -> Option<Node> {
         if self.is_refused(&node.place) {
             return None;
         }
-        let is_free = schema.x_kubernetes_preserve_unknown_fields == Some(true) && schema.properties.is_none();
+        let is_free = schema.preserve_unknown_fields && schema.properties.is_none();
         let expected = schema.type_.as_deref().unwrap_or_default();
         let value = match (&node.value, expected) {
             (Value::Map(_), "object") if is_free => node.value.clone(),
@@ -37,15 +37,13 @@ impl<'r> Salvage<'r> {
                 node.value.clone()
             }
             (Value::Bool(_), "boolean") => node.value.clone(),
-            (Value::Number(_) | Value::Text { .. }, _) if schema.x_kubernetes_int_or_string == Some(true) => {
-                node.value.clone()
-            }
+            (Value::Number(_) | Value::Text { .. }, _) if schema.int_or_string => node.value.clone(),
             _ => return None,
         };
         Some(Node { place: node.place.clone(), value })
     }
 
-    fn keep_fields(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps, at: &str) -> Vec<Entry> {
+    fn keep_fields(&mut self, place: &Place, entries: &[Entry], schema: &Schema, at: &str) -> Vec<Entry> {
         let mut kept = Vec::new();
         for entry in entries {
             let Some(field_schema) = property(schema, &entry.name) else { continue };
@@ -73,8 +71,8 @@ impl<'r> Salvage<'r> {
         kept
     }
 
-    fn keep_items(&mut self, nodes: &[Node], schema: &JSONSchemaProps, at: &str) -> Vec<Node> {
-        let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items else { return nodes.to_vec() };
+    fn keep_items(&mut self, nodes: &[Node], schema: &Schema, at: &str) -> Vec<Node> {
+        let Some(items) = &schema.items else { return nodes.to_vec() };
         // Later checks compare items with each other, so their number is bounded.
         let max_items = schema.max_items.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
         let mut kept = Vec::new();
@@ -88,7 +86,7 @@ impl<'r> Salvage<'r> {
     }
 
     /// Returns a text even if it is too long or has invalid characters: it may be a name that other fields refer to.
-    fn keep_name(&self, node: &Node, schema: &JSONSchemaProps) -> Option<Node> {
+    fn keep_name(&self, node: &Node, schema: &Schema) -> Option<Node> {
         let may_be_name = schema.enum_.is_none() && node.text().is_some() && !self.is_refused(&node.place);
         may_be_name.then(|| node.clone())
     }
@@ -99,11 +97,11 @@ impl<'r> Salvage<'r> {
 }
 
 /// Returns a small value that can be deserialized as the Rust type of a schema. It may be too short for the schema.
-fn placeholder(schema: &JSONSchemaProps, place: Place) -> Node {
+fn placeholder(schema: &Schema, place: Place) -> Node {
     let value = match schema.type_.as_deref() {
         Some("string") => {
-            let first = schema.enum_.iter().flatten().find_map(|value| value.0.as_str());
-            Value::Text { text: first.unwrap_or_default().to_owned(), plain: false }
+            let first = schema.enum_.iter().flatten().next();
+            Value::Text { text: first.cloned().unwrap_or_default(), plain: false }
         }
         // 1 is valid for every required number of the CRDs.
         Some("integer" | "number") => Value::Number(1.into()),

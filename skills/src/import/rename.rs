@@ -3,10 +3,8 @@
 use super::{guardrails, mcp_server};
 use crate::finding::Finding;
 use crate::naming::to_snake_case;
+use crate::schema::spec::Schema;
 use crate::tree::{Entry, Node, Value};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
-};
 use std::collections::HashMap;
 
 /// Top-level fields whose name in the API is not the camelCase form: the name in the dialect, and the name in the API.
@@ -15,7 +13,7 @@ const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
 /// Renames the fields of a value. The places stay those of the document.
 pub(super) fn rename_fields(
     node: &Node,
-    schema: &JSONSchemaProps,
+    schema: &Schema,
     namespace: Option<&str>,
     findings: &mut Vec<Finding>,
 ) -> Node {
@@ -30,33 +28,31 @@ struct Renamer<'f> {
 
 impl Renamer<'_> {
     /// Renames the fields of a value. `at` is its API path below `spec`, without indices.
-    fn rename_value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Node {
+    fn rename_value(&mut self, node: &Node, schema: &Schema, at: &str) -> Node {
         let value = match (&node.value, at) {
             (Value::List(rules), "policy.guardrails") => guardrails::to_map(node, rules, self.findings),
             (Value::Text { text, .. }, "mcpServer") => mcp_server::from_uri(node, text, self.namespace, self.findings),
             (Value::Map(entries), _) => match (&schema.properties, &schema.additional_properties) {
                 (Some(_), _) => Value::Map(self.rename_entries(entries, schema, at)),
-                (None, Some(JSONSchemaPropsOrBool::Schema(values))) => Value::Map(
+                (None, Some(values)) => Value::Map(
                     entries
                         .iter()
                         .map(|entry| Entry { node: self.rename_value(&entry.node, values, at), ..entry.clone() })
                         .collect(),
                 ),
-                _ => node.value.clone(),
+                (None, None) => node.value.clone(),
             },
             (Value::List(nodes), _) => match &schema.items {
-                Some(JSONSchemaPropsOrArray::Schema(items)) => {
-                    Value::List(nodes.iter().map(|node| self.rename_value(node, items, at)).collect())
-                }
-                _ => node.value.clone(),
+                Some(items) => Value::List(nodes.iter().map(|node| self.rename_value(node, items, at)).collect()),
+                None => node.value.clone(),
             },
             _ => node.value.clone(),
         };
         Node { place: node.place.clone(), value }
     }
 
-    fn rename_entries(&mut self, entries: &[Entry], schema: &JSONSchemaProps, at: &str) -> Vec<Entry> {
-        let properties: Vec<(&String, &JSONSchemaProps)> = schema.properties.iter().flatten().collect();
+    fn rename_entries(&mut self, entries: &[Entry], schema: &Schema, at: &str) -> Vec<Entry> {
+        let properties: Vec<(&String, &Schema)> = schema.properties.iter().flatten().collect();
         let mut first_lines: HashMap<&str, usize> = HashMap::new();
         let mut fields = Vec::new();
         for entry in entries {
@@ -81,7 +77,7 @@ impl Renamer<'_> {
         fields
     }
 
-    fn report_unknown(&mut self, entry: &Entry, properties: &[(&String, &JSONSchemaProps)]) {
+    fn report_unknown(&mut self, entry: &Entry, properties: &[(&String, &Schema)]) {
         let known: Vec<String> = properties.iter().map(|(name, _)| to_snake_case(name)).collect();
         self.findings.push(Finding::unknown_field(entry, known.iter().map(String::as_str)));
     }

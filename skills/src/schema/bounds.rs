@@ -1,17 +1,17 @@
 //! Checks the keywords of a schema that bound the size and the content of a value.
 
 use super::patterns;
+use super::spec::Schema;
 use crate::finding::{Finding, did_you_mean, quoted};
 use crate::naming::Naming;
 use crate::tree::Node;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use serde_json::Number;
 use std::collections::HashMap;
 
 /// Returns the faults of a text, each as the rest of a sentence that begins with its path.
-pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
+pub(crate) fn text_faults(text: &str, schema: &Schema) -> Vec<String> {
     if let Some(values) = &schema.enum_ {
-        let values: Vec<&str> = values.iter().filter_map(|value| value.0.as_str()).collect();
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
         if values.contains(&text) {
             return Vec::new();
         }
@@ -41,8 +41,8 @@ pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
 }
 
 /// Returns the values of an enumeration without those that a CEL rule excludes, such as `!(self in ['array', 'object'])`.
-fn without_excluded<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
-    let rules = || schema.x_kubernetes_validations.iter().flatten().map(|rule| rule.rule.as_str());
+fn without_excluded<'v>(values: Vec<&'v str>, schema: &Schema) -> Vec<&'v str> {
+    let rules = || schema.validations.iter().map(|rule| rule.expression.as_str());
     let excluded: Vec<&str> = rules()
         .filter_map(|rule| rule.strip_prefix("!(self in [")?.strip_suffix("])"))
         .flat_map(|list| list.split(','))
@@ -52,7 +52,7 @@ fn without_excluded<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&
 }
 
 /// Returns the faults of a number.
-pub(crate) fn number_faults(number: &Number, schema: &JSONSchemaProps) -> Vec<String> {
+pub(crate) fn number_faults(number: &Number, schema: &Schema) -> Vec<String> {
     let value = number.as_f64().unwrap_or(f64::INFINITY);
     let too_small = schema.minimum.is_some_and(|min| value < min);
     let too_large = schema.maximum.is_some_and(|max| value > max);
@@ -68,12 +68,12 @@ pub(crate) fn number_faults(number: &Number, schema: &JSONSchemaProps) -> Vec<St
 }
 
 /// Returns the faults of a list's length.
-pub(crate) fn list_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
+pub(crate) fn list_faults(length: usize, schema: &Schema) -> Vec<String> {
     size_faults(to_i64(length), schema.min_items, schema.max_items, "items")
 }
 
 /// Returns the faults of an object's size.
-pub(crate) fn object_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
+pub(crate) fn object_faults(length: usize, schema: &Schema) -> Vec<String> {
     size_faults(to_i64(length), schema.min_properties, schema.max_properties, "fields")
 }
 
@@ -89,9 +89,9 @@ fn size_faults(length: i64, min: Option<i64>, max: Option<i64>, unit: &str) -> V
 }
 
 /// Returns a finding for each item that occurs twice, if the schema of the list does not allow that.
-pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Naming) -> Vec<Finding> {
-    let keys = schema.x_kubernetes_list_map_keys.as_deref().unwrap_or_default();
-    let is_set = schema.x_kubernetes_list_type.as_deref() == Some("set");
+pub(crate) fn duplicates(nodes: &[Node], schema: &Schema, naming: Naming) -> Vec<Finding> {
+    let keys = schema.list_map_keys.as_slice();
+    let is_set = schema.list_type.as_deref() == Some("set");
     if keys.is_empty() && !is_set {
         return Vec::new();
     }

@@ -32,6 +32,13 @@ pub(crate) fn description(pattern: &str) -> String {
         r"^(/(\*\*|(\*?[^*/?#%\\\s])*\*?))+$" => {
             "a path that begins with '/', without '?', '#', '%', '\\' and blanks, and with '**' as a whole segment only"
         }
+        r"^[A-Za-z_][A-Za-z0-9_]*$" => "letters, digits and '_', not beginning with a digit",
+        r"^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$" => {
+            "an absolute path of letters, digits, '-', '_' and '.', without a segment that begins with '.'"
+        }
+        r"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?$" => {
+            "the name or the address of a host, without scheme, port and brackets"
+        }
         r"^sha256:[0-9a-f]{64}$" => "a digest: 'sha256:' and 64 hexadecimal digits",
         other => return format!("something that matches {other}"),
     };

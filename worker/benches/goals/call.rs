@@ -17,6 +17,7 @@ use bloomery_engine::line::Chain;
 use bloomery_engine::step::ModelRequest;
 use bloomery_engine::{Conversation, Event};
 use bloomery_http::Pauses;
+use bloomery_http::address::AddressPolicy;
 use bloomery_models::{Clients, RetryPolicy};
 use bloomery_redact::Redactor;
 use rmcp::model::CallToolRequestParams;
@@ -75,7 +76,14 @@ async fn run_bare_client(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool
         runtime.block_on(async {
             let retry_policy = RetryPolicy::new(Duration::ZERO);
             let endpoint = job::model(&base, WINDOW);
-            let model = Clients::new(&[endpoint], "uid-j", &retry_policy, &Redactor::default()).unwrap();
+            let model = Clients::new(
+                &[endpoint],
+                "uid-j",
+                &retry_policy,
+                AddressPolicy::for_local_machine(),
+                &Redactor::default(),
+            )
+            .unwrap();
             let tools = ().serve(StreamableHttpClientTransport::from_uri(format!("{base}{TOOLS}"))).await.unwrap();
             for (n, step) in steps.each.iter().enumerate() {
                 floor::write(&path, step.ask.first, step.ask.text.as_bytes()).unwrap();

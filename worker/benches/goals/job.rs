@@ -104,6 +104,7 @@ impl Job {
             .args(["run", "--revision", "revision.json", "--revision-digest", revision.digest.as_str()])
             .args(["--job", "job.json", "--job-digest", part.digest.as_str(), "--memory"])
             .arg(self.path("memory"))
+            .arg("--endpoint-range=127.0.0.0/8")
             .args(["--token", "token", "--pod-uid", &format!("uid-{number}"), "--termination-log", "termination"])
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())

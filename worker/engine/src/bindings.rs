@@ -14,7 +14,7 @@ pub fn for_tools(resources: &[BoundResource]) -> Vec<Value> {
             ResourceSource::Mount { path, read_only } => {
                 Some(json!({"name": name, "type": kind, "path": path, "readOnly": read_only}))
             }
-            ResourceSource::Value(_) | ResourceSource::Secret(_) => None,
+            ResourceSource::Value(_) | ResourceSource::Secret(_) | ResourceSource::ForServer { .. } => None,
         }
     };
     resources.iter().filter_map(rendered).collect()

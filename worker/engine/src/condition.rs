@@ -9,6 +9,7 @@ mod kinds;
 mod limits;
 mod shape;
 mod signature;
+mod vacuous;
 mod written;
 
 pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};

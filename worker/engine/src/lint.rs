@@ -16,6 +16,7 @@ mod lists;
 mod lower_limits;
 mod names;
 mod reach;
+mod read_only;
 mod reading;
 mod sends;
 mod unmatched;
@@ -46,6 +47,7 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
+    findings.extend(reach::of_sidecar(spec));
     findings.extend(reach::findings(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings
@@ -65,9 +67,9 @@ fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &Know
     let mut findings = unmatched::findings(spec, known);
     findings.extend(inputs::findings(spec, known));
     findings.extend(conditions::findings(spec, known));
-    findings.extend(facts::unused(spec));
     findings.extend(sends::findings(spec, known));
     findings.extend(effects::findings(spec));
+    findings.extend(read_only::findings(spec));
     findings.extend(limits::findings(spec, known));
     findings.extend(workflows::closed_tools(spec, known));
     findings.extend(lower_limits::findings(spec, &guardrails, known));

@@ -24,13 +24,13 @@ use crate::record::CallFacts;
 use crate::schema::Schema;
 use crate::tool::CatalogueTool;
 use bloomery_crds::Digest;
-use bloomery_crds::v1alpha1::{GateReason, SkillSpec, ToolInput, Verdict};
+use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};
 use guardrails::Guardrails;
 use inputs::DeclaredInputs;
 use limits::{Counted, Limits, Reservation};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tool_rules::{ToolRules, naming_rules};
+use tool_rules::{Conditions, ToolRules, naming_rules};
 use workflows::{ClosingApprover, WorkflowTracker};
 
 /// The approver if neither a rule nor the Skill names one.
@@ -68,8 +68,9 @@ impl Rules {
         let text = text_guardrails::split(guardrails.rules());
         let contract = skill.output_contract.as_ref().and_then(|contract| contract.schema.as_ref());
         let approver = skill.engine.as_ref().and_then(|engine| engine.approver.clone());
-        let of_tool = |tool: &CatalogueTool| {
-            let rules = ToolRules::compile(skill, tool);
+        let mut conditions = Conditions::default();
+        let mut of_tool = |tool: &CatalogueTool| {
+            let rules = ToolRules::compile(skill, tool, &mut conditions);
             let is_named = guardrails.names(&tool.name) || naming_rules(skill, &tool.name).next().is_some();
             if is_named { rules } else { rules.or_default(tool, policy.effects) }
         };
@@ -122,9 +123,9 @@ impl Rules {
         approvers.into_iter().map(hold).collect()
     }
 
-    /// Returns the inputs that the Skill declares for a tool.
-    pub(crate) fn inputs(&self, tool: &CatalogueTool) -> Vec<&ToolInput> {
-        self.inputs.get(&tool.name).map(|declared| declared.inputs().collect()).unwrap_or_default()
+    /// Returns the inputs that the Skill declares for a tool, if it declares any.
+    pub(crate) fn inputs(&self, tool: &CatalogueTool) -> Option<&DeclaredInputs> {
+        self.inputs.get(&tool.name).filter(|declared| !declared.is_empty())
     }
 
     /// Returns the objection to arguments that break a rule of the tool's declared inputs.

@@ -2,25 +2,28 @@
 //!
 //! A name can resolve to another address at any time. So an address in a URL is checked before the request is sent, and the address
 //! of a name is checked in the resolver of the connection. The connection then uses the checked address. The name of a cluster's
-//! Service is refused whatever its address, unless the Service belongs to the tenant.
+//! Service is refused whatever its address, unless the Service belongs to the tenant, or the cluster's admin shares it.
+//!
+//! Models, MCP servers and proxies follow the same rules as endpoints.
 
 mod api_server;
-mod kind;
 
 pub use api_server::ApiServer;
 
+use bloomery_crds::address::{AddressKind, Place, is_same_host, is_service, normalize, parse_address, reached};
 use ipnet::IpNet;
-use kind::{AddressKind, parse_address};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-/// The addresses that endpoints may have: public addresses, addresses that belong to the caller, and listed ranges. The default allows
-/// public addresses only.
+/// The addresses that endpoints may have: public addresses, addresses that belong to the caller, listed ranges and shared hosts. The
+/// default allows public addresses only.
 #[derive(Debug, Clone, Default)]
 pub struct AddressPolicy {
     caller: Caller,
     ranges: Vec<IpNet>,
+    shared: Vec<String>,
+    denied: Vec<IpNet>,
     api_server: ApiServer,
 }
 
@@ -44,7 +47,19 @@ impl AddressPolicy {
     /// Returns the policy of a worker's pod: public addresses, Services of its namespace, and addresses in `ranges`.
     pub fn for_pod(namespace: &str, ranges: Vec<IpNet>) -> Self {
         let caller = Caller::Pod { namespace: namespace.to_owned() };
-        Self { caller, ranges, api_server: ApiServer::default() }
+        Self { caller, ranges, ..Self::default() }
+    }
+
+    /// Returns a policy that also allows these hosts at private addresses.
+    #[must_use]
+    pub fn with_shared(self, shared: Vec<String>) -> Self {
+        Self { shared, ..self }
+    }
+
+    /// Returns a policy that refuses these ranges, whatever else allows them.
+    #[must_use]
+    pub fn without_ranges(self, denied: Vec<IpNet>) -> Self {
+        Self { denied, ..self }
     }
 
     /// Returns the policy of a person's own machine: public addresses, this machine, and private networks.
@@ -71,14 +86,23 @@ impl AddressPolicy {
         if self.caller == Caller::LocalMachine {
             return None;
         }
-        let name = normalize(host);
-        if api_server::is_api_server_name(&name) {
-            return Some(format!("{host} is the API server of the cluster, which is not allowed as an endpoint"));
+        let namespace = match &self.caller {
+            Caller::Pod { namespace } => Some(namespace.as_str()),
+            Caller::Unknown | Caller::LocalMachine => None,
+        };
+        match Place::of(host, namespace) {
+            Place::ApiServer => {
+                Some(format!("{host} is the API server of the cluster, which is not allowed as an endpoint"))
+            }
+            Place::OtherInCluster if !self.is_shared(host) => Some(format!(
+                "{host} is not a Service of the Job's namespace, and the chart's value network.shared does not list it"
+            )),
+            Place::OwnService | Place::OtherInCluster | Place::Elsewhere => None,
         }
-        let without_domain = name.strip_suffix(".cluster.local").unwrap_or(&name);
-        let is_in_cluster = without_domain.rsplit_once('.').is_some_and(|(_, last)| last == "svc");
-        let is_own = matches!(&self.caller, Caller::Pod { namespace } if is_service(host, namespace));
-        (is_in_cluster && !is_own).then(|| format!("{host} is not a Service of the Job's namespace"))
+    }
+
+    fn is_shared(&self, host: &str) -> bool {
+        self.shared.iter().any(|shared| is_same_host(shared, host))
     }
 
     /// Returns the name to look up for a host.
@@ -104,38 +128,31 @@ impl AddressPolicy {
         if let Some(reason) = self.api_server.refusal(address.to_canonical(), kind) {
             return Some(format!("{host} is at {address}, {reason}"));
         }
-        let is_listed = || self.ranges.iter().any(|range| range.contains(&address.to_canonical()));
+        let is_in =
+            |ranges: &[IpNet], address: IpAddr| ranges.iter().any(|range| range.contains(&address.to_canonical()));
+        if is_in(&self.denied, address) || is_in(&self.denied, reached(address)) {
+            return Some(format!("{host} is at {address}, which the chart's value network.deny refuses"));
+        }
+        let is_listed = || is_in(&self.ranges, address);
         let is_allowed = match (kind, &self.caller) {
             (AddressKind::Public, _) | (AddressKind::Private | AddressKind::Loopback, Caller::LocalMachine) => true,
-            (AddressKind::Private, Caller::Pod { namespace }) => is_service(host, namespace) || is_listed(),
+            (AddressKind::Private, Caller::Pod { namespace }) => {
+                is_service(host, namespace) || is_listed() || self.is_shared(host)
+            }
             (_, _) => is_listed(),
         };
         (!is_allowed).then(|| {
             let remedy = match self.caller {
                 Caller::LocalMachine => "",
                 Caller::Unknown | Caller::Pod { .. } => {
-                    ". Endpoints may be at public addresses, at Services of the Job's namespace, and in the ranges of the \
-                     chart's value worker.endpointRanges"
+                    ". Endpoints may be at public addresses, at Services of the Job's namespace (<service> or \
+                     <service>.<namespace>.svc), in the ranges of the chart's value worker.endpointRanges, and at the hosts of \
+                     network.shared"
                 }
             };
             format!("{host} is at {address}, {kind}{remedy}")
         })
     }
-}
-
-/// Returns whether a host is the name of a Service in a namespace. A name that can exist in the public DNS does not count: `shop.dev`
-/// is a public domain, even if there is a namespace `dev`.
-fn is_service(host: &str, namespace: &str) -> bool {
-    match normalize(host).split_once('.') {
-        // A single label is a Service. An IPv6 address has no dot either.
-        None => !host.contains(':'),
-        Some((_, rest)) => rest == format!("{namespace}.svc") || rest == format!("{namespace}.svc.cluster.local"),
-    }
-}
-
-/// Returns a name in the form in which names are compared: lower case, without the final dot.
-fn normalize(host: &str) -> String {
-    host.trim_end_matches('.').to_ascii_lowercase()
 }
 
 /// Resolves names to allowed addresses. If one address of a name is refused, the whole lookup fails.

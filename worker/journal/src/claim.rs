@@ -107,6 +107,8 @@ pub async fn claim<F: Files>(
         let (line, entry) = claimed_chain.append(started, clock.stamp())?;
         match store.add(entry.seq, format!("{line}\n").as_bytes()) {
             Ok(()) => {
+                // Before the first act. Without the directory, the segment would be lost.
+                store.sync_parents()?;
                 store.remove_leftovers_of_others(entry.seq);
                 conversation.apply(&entry);
                 let log = Log::new(store, claimed_chain);

@@ -21,6 +21,11 @@ pub trait Files {
     /// synced.
     fn create(&self, file: &Path, content: &[u8]) -> io::Result<()>;
 
+    /// Writes a new file that a crash may lose. Fails if the name exists. By default, its content is durable too.
+    fn create_unsynced(&self, file: &Path, content: &[u8]) -> io::Result<()> {
+        self.create(file, content)
+    }
+
     /// Gives a file a second name atomically. Fails if the name exists.
     fn link(&self, file: &Path, name: &Path) -> io::Result<()>;
 
@@ -82,9 +87,11 @@ impl Files for Disk {
     }
 
     fn create(&self, file: &Path, content: &[u8]) -> io::Result<()> {
-        let mut created = File::create_new(file)?;
-        created.write_all(content)?;
-        created.sync_all()
+        write_new(file, content)?.sync_all()
+    }
+
+    fn create_unsynced(&self, file: &Path, content: &[u8]) -> io::Result<()> {
+        write_new(file, content).map(drop)
     }
 
     fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
@@ -112,6 +119,11 @@ impl Files for Disk {
     fn for_other_thread(&self) -> Option<Box<dyn Files + Send>> {
         Some(Box::new(*self))
     }
+}
+
+fn write_new(file: &Path, content: &[u8]) -> io::Result<File> {
+    let mut created = File::create_new(file)?;
+    created.write_all(content).map(|()| created)
 }
 
 /// Removes a file that may be absent.
@@ -148,9 +160,25 @@ pub fn replace(files: &impl Files, dir: &Path, name: &str, writer: &str, content
 
 /// Replaces a file atomically. The replacement is durable once `dir` is synced.
 pub fn replace_unsynced(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
+    replace_with(files, dir, name, writer, |temporary| files.create(temporary, content))
+}
+
+/// Replaces a file atomically. A loss of power may leave the file without its content.
+pub fn replace_volatile(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
+    replace_with(files, dir, name, writer, |temporary| files.create_unsynced(temporary, content))
+}
+
+/// Replaces a file by the one that `create` creates under a temporary name.
+fn replace_with(
+    files: &impl Files,
+    dir: &Path,
+    name: &str,
+    writer: &str,
+    create: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     let temporary = dir.join(format!(".tmp-{writer}-{name}"));
     remove_if_there(files, &temporary)?;
-    let result = files.create(&temporary, content).and_then(|()| files.rename(&temporary, &dir.join(name)));
+    let result = create(&temporary).and_then(|()| files.rename(&temporary, &dir.join(name)));
     result.inspect_err(|_| {
         let _ = files.remove(&temporary);
     })

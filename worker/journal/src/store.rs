@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// The directory of the logs and records of Jobs, in a skill directory.
 pub const JOBS: &str = "jobs";
 
+/// The number of directories above that of a log whose entries the worker may have created: [`JOBS`] and the skill directory.
+const PARENTS: usize = 2;
+
 /// The segments of one Job, as one worker reads and adds to them.
 #[derive(Debug)]
 pub struct Store<F> {
@@ -17,8 +20,8 @@ pub struct Store<F> {
 }
 
 impl<F: Files> Store<F> {
-    /// Opens the log of a Job in a skill directory, and creates the directory of the log if it is missing. `writer` is unique to this
-    /// worker: the UID of its pod.
+    /// Opens the log of a Job in a skill directory, and creates the directory of the log if it is missing. It is durable after
+    /// [`Store::sync_parents`]. `writer` is unique to this worker: the UID of its pod.
     ///
     /// # Errors
     /// If the volume is not writable, if it lacks hard links or exclusive creation, or if `run_key` or `writer` is not a
@@ -29,9 +32,8 @@ impl<F: Files> Store<F> {
         }
         let jobs = skill_dir.join(JOBS);
         let dir = jobs.join(run_key);
-        for (parent, child) in [(skill_dir, &jobs), (&jobs, &dir)] {
+        for child in [&jobs, &dir] {
             files.create_dir(child).map_err(|error| Error::from_io("create the directory", child, error))?;
-            files.sync_dir(parent).map_err(|error| Error::from_io("sync the directory", parent, error))?;
         }
         let store = Self { segments: Segments::new(files, dir), writer: writer.to_owned() };
         store.remove_own_leftovers()?;
@@ -129,7 +131,17 @@ impl<F: Files> Store<F> {
 
     /// Makes the names of all segments durable.
     pub fn sync(&self) -> Result<(), Error> {
-        self.files().sync_dir(self.dir()).map_err(|error| Error::from_io("sync the directory", self.dir(), error))
+        self.sync_dir(self.dir())
+    }
+
+    /// Makes the directory of the log durable, in the skill directory. After a segment of a new log, this costs little: most file systems
+    /// write the new directories together with it.
+    pub(super) fn sync_parents(&self) -> Result<(), Error> {
+        self.dir().ancestors().skip(1).take(PARENTS).try_for_each(|parent| self.sync_dir(parent))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> Result<(), Error> {
+        self.files().sync_dir(dir).map_err(|error| Error::from_io("sync the directory", dir, error))
     }
 }
 

@@ -19,7 +19,7 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
             .map_err(|error| Error::from_io("remove a probe", &probe, error))
     };
     remove_probes()?;
-    if let Err(error) = files.create(&probe, b"probe\n") {
+    if let Err(error) = files.create_unsynced(&probe, b"probe\n") {
         // On a full volume the file may exist without its content.
         let _ = remove_probes();
         return Err(Error::from_io("create a file in", dir, error));
@@ -38,7 +38,7 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
         Err(error) => Err(failed(what, error)),
         Ok(()) => Err(unsupported(what, "the same name was created twice".to_owned())),
     };
-    let checked = expect_exclusive("exclusive creation of files", files.create(&probe, b"again\n"))
+    let checked = expect_exclusive("exclusive creation of files", files.create_unsynced(&probe, b"again\n"))
         .and_then(|()| files.link(&probe, &second).map_err(|error| failed("hard links", error)))
         .and_then(|()| expect_exclusive("exclusive hard links", files.link(&probe, &second)));
     remove_probes()?;

@@ -3,19 +3,23 @@
 //! Secrets and certificates are read again for each request, so a rotated or corrected Secret takes effect at once. A request without
 //! them is not sent.
 
+use crate::server_tokens::ServerTokens;
 use bloomery_crds::Digest;
 use bloomery_crds::run::{ExternalMcp, SecretHeader};
 use bloomery_http::address::AddressPolicy;
 use bloomery_http::credential::Credential;
 use bloomery_http::{ClientOptions, IDLE_TIMEOUT, certificates};
-use reqwest::header::{HeaderMap, HeaderName};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::time::Instant;
 
 /// The way to a server. Clones share the connections.
 #[derive(Debug, Clone)]
 pub(crate) enum Access {
     /// With this client, and without credentials.
     Plain(reqwest::Client),
+    /// With this client, and the token for a server that the operator runs.
+    Token(reqwest::Client, ServerTokens),
     /// With the credentials and certificates of a server outside of the cluster.
     External(Arc<External>),
 }
@@ -41,7 +45,23 @@ impl Access {
     pub(crate) fn open(&self) -> Result<(reqwest::Client, HeaderMap), String> {
         match self {
             Self::Plain(client) => Ok((client.clone(), HeaderMap::new())),
+            Self::Token(client, tokens) => {
+                let header = tokens.header()?.map(|value| (AUTHORIZATION, value));
+                Ok((client.clone(), header.into_iter().collect()))
+            }
             Self::External(external) => Ok((external.client()?, external.headers()?)),
+        }
+    }
+
+    /// Returns whether the requests carry a token of the operator, so that a bridge may stand before the server.
+    pub(crate) fn is_with_token(&self) -> bool {
+        matches!(self, Self::Token(..))
+    }
+
+    /// Waits until a token is there, if the server needs one, at the longest until `until`.
+    pub(crate) async fn wait(&self, until: Instant) {
+        if let Self::Token(_, tokens) = self {
+            tokens.wait(until).await;
         }
     }
 }

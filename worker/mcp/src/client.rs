@@ -11,8 +11,10 @@ use crate::limits::{DEFAULT_ANSWER_BYTES, MAX_BODY_BYTES, MAX_TOOLS};
 use crate::listing;
 use crate::outcome::{CallOutcome, CallResult, describe_lost_call};
 use crate::program::Program;
+use crate::server_tokens::ServerTokens;
 use crate::session::{self, Era, SESSION_UNKNOWN, Server, Session};
 use crate::stderr_log::StderrLog;
+use bloomery_crds::pod::MCP_CONTAINER;
 use bloomery_crds::run::{BoundResource, ExternalMcp, McpEndpoint};
 use bloomery_engine::bindings;
 use bloomery_engine::event::ToolProgress;
@@ -65,6 +67,16 @@ impl Client {
     /// begins another. Beginning a session has no side effect. The client redacts everything that the server sends.
     pub fn new(endpoint: &McpEndpoint, redactor: Redactor) -> Result<Self, bloomery_http::Error> {
         Self::with_options(endpoint, ClientOptions::default(), redactor)
+    }
+
+    /// Creates a client of a server that the operator runs, at any address. Each request carries the token of `tokens`.
+    pub fn with_token(
+        endpoint: &McpEndpoint,
+        tokens: ServerTokens,
+        redactor: Redactor,
+    ) -> Result<Self, bloomery_http::Error> {
+        let http = bloomery_http::client(&endpoint.url, IDLE_TIMEOUT, ClientOptions::default())?;
+        Ok(Self::at(endpoint, Access::Token(http, tokens), redactor))
     }
 
     /// Creates a client of a server at an address that `addresses` allows.
@@ -132,6 +144,13 @@ impl Client {
     #[must_use]
     pub fn with_resources(self, resources: &[BoundResource]) -> Self {
         Self { resources: bindings::for_tools(resources), ..self }
+    }
+
+    /// Names the server in messages as the sidecar of this pod.
+    #[must_use]
+    pub fn as_sidecar(self) -> Self {
+        let name = format!("in the container {MCP_CONTAINER} of this pod ({})", self.name);
+        Self { name: Arc::from(name), ..self }
     }
 
     /// Shares lists of tools through a cache.
@@ -315,6 +334,7 @@ impl Client {
         if let Some(session) = slot.current.as_ref().filter(|session| session.is_alive()) {
             return Ok(session.clone());
         }
+        self.server.wait(until).await;
         let is_cached = self.is_from_cache.swap(false, Ordering::Relaxed);
         let known_tools = if is_cached { KnownTools::cached() } else { KnownTools::default() };
         let begun = Session::begin(&self.server, slot.era, until, &self.observer).await;

@@ -34,6 +34,9 @@ const LAST_EVENT_ID: &str = "last-event-id";
 const EVENT_STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
+/// The header of a response of the bridge to a request that has not reached the server.
+const NOT_DELIVERED: &str = "bloomery-not-delivered";
+
 /// The largest error response that is read, in bytes. A larger one counts as empty.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
@@ -97,10 +100,18 @@ impl HttpTransport {
         }
     }
 
+    /// Waits until there is a token for the server, if it needs one. At the longest until `until`.
+    pub(crate) async fn wait(&self, until: Instant) {
+        self.access.wait(until).await;
+    }
+
     /// Returns the client and the headers of the next request.
     fn open(&self) -> Result<(reqwest::Client, HeaderMap), StreamableHttpError<Error>> {
         self.access.open().map_err(|reason| {
-            self.deliveries.record_retry(Retry::AfterCorrection);
+            // The operator renews a token soon. Other credentials are a person's.
+            if !self.access.is_with_token() {
+                self.deliveries.record_retry(Retry::AfterCorrection);
+            }
             StreamableHttpError::Client(Error::NotSent(reason))
         })
     }
@@ -177,9 +188,14 @@ impl HttpTransport {
             let hint = "redirects are not followed: set the URL of the server to its final address";
             return Err(broken(format!("it redirects to {to} (HTTP {}), and {hint}", status.as_u16())));
         }
+        let is_undelivered = self.access.is_with_token() && response.headers().contains_key(NOT_DELIVERED);
         let body = body::read(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
         let is_text = std::str::from_utf8(&body).is_ok();
         let body = self.redactor.redact_json_bytes(&body);
+        if is_undelivered {
+            let reason = format!("it answered HTTP {}: {}", status.as_u16(), self.quote(&body));
+            return Err(StreamableHttpError::Client(Error::NotSent(reason)));
+        }
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if unauthorized {
             let retry = if self.is_without_credentials { Retry::Never } else { Retry::AfterCorrection };

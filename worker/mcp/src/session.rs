@@ -73,6 +73,15 @@ pub(crate) enum Server {
     },
 }
 
+impl Server {
+    /// Waits until the server can be asked: until there is a token for it, if it needs one. At the longest until `until`.
+    pub(crate) async fn wait(&self, until: Instant) {
+        if let Self::Remote { transport, .. } = self {
+            transport.wait(until).await;
+        }
+    }
+}
+
 /// The reply to a request.
 #[derive(Debug)]
 pub(crate) enum Reply {

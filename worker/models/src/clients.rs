@@ -11,6 +11,7 @@ use bloomery_crds::run::ModelEndpoint;
 use bloomery_engine::event::{Answer, ModelFailure};
 use bloomery_engine::step::ModelRequest;
 use bloomery_http::Pauses;
+use bloomery_http::address::AddressPolicy;
 use bloomery_http::progress::ProgressObserver;
 use bloomery_redact::Redactor;
 use rotation::Rotation;
@@ -32,7 +33,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Creates the clients without sending a request.
+    /// Creates the clients without sending a request. They connect only to what `addresses` allows.
     ///
     /// # Errors
     /// If the URL of a Model is not an http or https URL.
@@ -40,9 +41,10 @@ impl Clients {
         endpoints: &[ModelEndpoint],
         job_uid: &str,
         retry_policy: &RetryPolicy,
+        addresses: AddressPolicy,
         redactor: &Redactor,
     ) -> Result<Self, bloomery_http::Error> {
-        let transports = Arc::<Transports>::default();
+        let transports = Arc::new(Transports::new(addresses));
         let client = |endpoint: &ModelEndpoint| {
             Client::new(endpoint, job_uid, retry_policy.clone(), transports.clone(), redactor.clone())
                 .map(|client| (endpoint.name.clone(), client))

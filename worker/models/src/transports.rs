@@ -5,6 +5,7 @@
 use crate::request_error::{Error, RetryDelay};
 use bloomery_crds::Digest;
 use bloomery_crds::run::ModelEndpoint;
+use bloomery_http::address::AddressPolicy;
 use bloomery_http::{self as http, ClientOptions, certificates};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,9 +22,12 @@ struct TransportKey {
     proxy: Option<String>,
 }
 
-/// The clients that were built so far.
-#[derive(Debug, Default)]
-pub(crate) struct Transports(Mutex<BTreeMap<TransportKey, Transport>>);
+/// The clients that were built so far, and the addresses that they may connect to.
+#[derive(Debug)]
+pub(crate) struct Transports {
+    clients: Mutex<BTreeMap<TransportKey, Transport>>,
+    addresses: AddressPolicy,
+}
 
 #[derive(Debug)]
 struct Transport {
@@ -33,11 +37,18 @@ struct Transport {
 }
 
 impl Transports {
+    pub(crate) fn new(addresses: AddressPolicy) -> Self {
+        Self { clients: Mutex::default(), addresses }
+    }
+
     /// Returns the client for an endpoint. A client is built on first use, because reading the system's certificates costs time and
-    /// memory.
+    /// memory. The hosts of the URL and of the proxy are checked for each endpoint, because endpoints share clients.
     pub(crate) fn client(&self, endpoint: &ModelEndpoint) -> Result<reqwest::Client, Error> {
         let url = &endpoint.base_url;
         let refused = |error: http::Error| Error::Refused { message: format!("was not asked: {error}") };
+        for called in [Some(url), endpoint.proxy.as_ref()].into_iter().flatten() {
+            http::check_address(called, &self.addresses).map_err(refused)?;
+        }
         let key = TransportKey {
             is_https: http::is_https(url).map_err(refused)?,
             certificate_path: endpoint.ca.as_ref().map(|ca| ca.path.clone()),
@@ -45,13 +56,14 @@ impl Transports {
         };
         let pem = endpoint.ca.as_ref().map(certificates::read).transpose().map_err(refused_certificates)?;
         let digest = pem.as_deref().map(Digest::of_bytes);
-        let mut transports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut transports = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(transport) = transports.get(&key).filter(|transport| transport.certificates == digest) {
             return Ok(transport.client.clone());
         }
         let root_certificates = endpoint.ca.as_ref().zip(pem).map(|(ca, pem)| certificates::parse(ca, &pem));
         let root_certificates = root_certificates.transpose().map_err(refused_certificates)?;
-        let options = ClientOptions { root_certificates, proxy: endpoint.proxy.clone(), addresses: None };
+        let addresses = Some(self.addresses.clone());
+        let options = ClientOptions { root_certificates, proxy: endpoint.proxy.clone(), addresses };
         let client = http::client(url, IDLE_TIMEOUT, options).map_err(refused)?;
         transports.insert(key, Transport { certificates: digest, client: client.clone() });
         Ok(client)

@@ -2,6 +2,7 @@ use super::*;
 use crate::printer::Format;
 use bloomery_crds::Digest;
 use bloomery_crds::probe::{SkillIdentity, Subject};
+use bloomery_crds::report::ServerToken;
 use bloomery_crds::run::seal;
 use bloomery_journal::fixture;
 use bloomery_testkit::report_server::{Reply, ReportServer};
@@ -18,11 +19,17 @@ struct Files {
 
 /// Writes the files of a probe of the server at `url`, with these rules.
 async fn files(url: &str, policy: serde_json::Value) -> Files {
+    files_of(url, policy, json!({"service": {"name": "orders", "port": 80}})).await
+}
+
+/// Writes the files of a probe of the server at `url`, with these rules and this `mcpServer`.
+async fn files_of(url: &str, policy: serde_json::Value, server: serde_json::Value) -> Files {
     let dir = tempfile::tempdir().unwrap();
     let operator = ReportServer::start([]).await;
     let mut spec = fixture::skill();
     spec.policy = serde_json::from_value(policy).unwrap();
     spec.tools = Vec::new();
+    spec.mcp_server = serde_json::from_value(server).unwrap();
     let revision = seal(&Revision::new("orders", spec, Some(McpEndpoint { url: url.to_owned() }))).unwrap();
     let digest = || Digest::of_bytes(b"");
     let part = seal(&ProbePart {
@@ -70,6 +77,31 @@ async fn the_tools_and_the_errors_of_rules_are_reported() {
     assert!(errors[0].starts_with("spec.policy.approvals[0].toolId: ") && errors[0].contains("\"process_refund\""));
     assert!(errors[1].starts_with("spec.policy.approvals[1].when: ") && errors[1].contains("\"amount\""));
     assert!(!probe.dir.path().join("termination").exists());
+}
+
+#[tokio::test]
+async fn a_probe_of_a_server_that_the_operator_runs_first_gets_its_token() {
+    let shop = Shop::start(None).await;
+    let container = json!({"container": {"image": "orders:1", "protect": true}});
+    let mut probe = files_of(&shop.mcp_url(), json!({}), container).await;
+    probe.args.patience = 0;
+    let error = run(&probe.args, &Redactor::default()).await.unwrap_err();
+    assert!(matches!(error, Error::NoToken(_)), "{error}");
+    probe.args.patience = 60;
+    let token = ServerToken { token: "e30.e30.signature-of-the-token".into(), valid_seconds: 540 };
+    *probe.operator.server_token.lock().unwrap() = Some(token);
+    let redactor = Redactor::default();
+    run(&probe.args, &redactor).await.unwrap();
+    assert_eq!(probe.operator.probes.lock().unwrap()[0].count, 4);
+    assert_eq!(redactor.redact_text("signature-of-the-token"), "[redacted: server token]");
+}
+
+#[tokio::test]
+async fn a_probe_of_a_server_without_a_bridge_goes_on_without_a_token() {
+    let shop = Shop::start(None).await;
+    let probe = files_of(&shop.mcp_url(), json!({}), json!({"container": {"image": "orders:1"}})).await;
+    run(&probe.args, &Redactor::default()).await.unwrap();
+    assert_eq!(probe.operator.probes.lock().unwrap()[0].count, 4);
 }
 
 #[tokio::test]

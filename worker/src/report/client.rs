@@ -1,8 +1,10 @@
 //! The client that sends one report over HTTPS.
 
-use bloomery_crds::report::{Directives, Report};
+use bloomery_crds::probe::{TOKEN_SUFFIX, TokenRequest};
+use bloomery_crds::report::{Directives, Report, ServerToken};
 use bloomery_crds::run::ReportEndpoint;
 use bloomery_http::{body, root_cause};
+use bloomery_mcp::ServerTokens;
 use bloomery_redact::Redactor;
 use reqwest::StatusCode;
 use serde::Serialize;
@@ -80,6 +82,11 @@ impl SendError {
         matches!(self, Self::Again { .. } | Self::Unacknowledged)
     }
 
+    /// Returns whether the operator does not know the path or the object of the request.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Refused { status: StatusCode::NOT_FOUND, .. })
+    }
+
     /// Returns whether a retry is pointless: the Job or the worker's ServiceAccount is gone, or the report is too large or contradicts
     /// an accepted one. A replica of another version may be able to read a report that this one cannot read.
     pub fn is_permanent(&self) -> bool {
@@ -103,6 +110,8 @@ pub struct Client {
     url: String,
     token: PathBuf,
     redactor: Redactor,
+    /// Receives the tokens for the MCP server.
+    server_tokens: Option<ServerTokens>,
 }
 
 impl Client {
@@ -125,23 +134,42 @@ impl Client {
             .pool_max_idle_per_host(1)
             .build()
             .map_err(|error| Error::Client(root_cause(&error)))?;
-        Ok(Self { http, url: endpoint.url.clone(), token, redactor })
+        Ok(Self { http, url: endpoint.url.clone(), token, redactor, server_tokens: None })
+    }
+
+    /// Passes the tokens for the MCP server in the operator's responses to `tokens`.
+    #[must_use]
+    pub fn with_server_tokens(self, tokens: ServerTokens) -> Self {
+        Self { server_tokens: Some(tokens), ..self }
     }
 
     /// Sends one report.
     pub async fn send(&self, report: &Report) -> Result<Directives, SendError> {
-        self.post(report).await
+        let mut directives: Directives = self.post(report).await?;
+        if let (Some(tokens), Some(token)) = (&self.server_tokens, directives.server_token.take()) {
+            tokens.set(&token);
+        }
+        Ok(directives)
+    }
+
+    /// Requests a token for the MCP server at the path below that of reports.
+    pub async fn request_server_token(&self, request: &TokenRequest) -> Result<ServerToken, SendError> {
+        self.post_to(&format!("{}{TOKEN_SUFFIX}", self.url), request).await
     }
 
     /// Sends a report of any kind, and returns the operator's response.
     pub async fn post<T: Serialize, R: DeserializeOwned>(&self, report: &T) -> Result<R, SendError> {
+        self.post_to(&self.url, report).await
+    }
+
+    async fn post_to<T: Serialize, R: DeserializeOwned>(&self, url: &str, report: &T) -> Result<R, SendError> {
         let token = std::fs::read_to_string(&self.token)
             .map_err(|source| SendError::Token { path: self.token.clone(), source })?;
         let mut body = serde_json::to_value(report).map_err(|error| SendError::Unserializable(error.to_string()))?;
         self.redactor.redact_json(&mut body);
         let response = self
             .http
-            .post(&self.url)
+            .post(url)
             .bearer_auth(token.trim())
             .json(&body)
             .send()

@@ -3,9 +3,10 @@ use super::*;
 use crate::stop::StopReason;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{MemorySurvey, ParkReason, Report};
+use bloomery_crds::report::{MemorySurvey, ParkReason, Report, ServerToken};
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
+use bloomery_mcp::ServerTokens;
 use bloomery_redact::Redactor;
 use bloomery_testkit::report_server::{Reply, ReportServer};
 use rstest::rstest;
@@ -76,19 +77,24 @@ impl Stand {
     }
 
     async fn send(&self) -> Result<bloomery_crds::report::Directives, SendError> {
-        let Identity { job, attempt, epoch } = identity();
-        let report = Report {
-            job,
-            attempt,
-            epoch,
-            projection: projection(1),
-            waiting: None,
-            hold: None,
-            memory: None,
-            end: None,
-        };
-        self.client().send(&report).await
+        self.client().send(&report()).await
     }
+}
+
+fn report() -> Report {
+    let Identity { job, attempt, epoch } = identity();
+    Report { job, attempt, epoch, projection: projection(1), waiting: None, hold: None, memory: None, end: None }
+}
+
+#[tokio::test]
+async fn the_token_for_the_mcp_server_in_a_response_is_taken_and_redacted() {
+    let stand = Stand::with([]).await;
+    let token = ServerToken { token: "e30.e30.signature-of-the-token".into(), valid_seconds: 540 };
+    *stand.operator.server_token.lock().unwrap() = Some(token);
+    let redactor = Redactor::default();
+    let client = stand.client().with_server_tokens(ServerTokens::new(redactor.clone()));
+    assert_eq!(client.send(&report()).await.unwrap().server_token, None);
+    assert_eq!(redactor.redact_text("e30.e30.signature-of-the-token"), "e30.e30.[redacted: server token]");
 }
 
 #[tokio::test]

@@ -138,7 +138,7 @@ impl Stand {
             .args(["--job", "job.json", "--job-digest", part.digest.as_str(), "--memory"])
             .arg(self.path("memory"))
             .args(["--token", "token", "--pod-uid", &format!("uid-{number}"), "--termination-log", "termination"])
-            .args(["--log-format", "json"])
+            .args(["--log-format", "json", "--endpoint-range", "127.0.0.0/8"])
             .stderr(Stdio::null());
         command
     }

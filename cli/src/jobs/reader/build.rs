@@ -227,10 +227,10 @@ fn reason_and_message(reason: Option<&str>, message: Option<&str>) -> String {
 /// Returns why an ended pod has failed. Returns `None` if it has succeeded.
 pub(super) fn failure_reason(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
-    if status.phase.as_deref() == Some("Succeeded") {
+    let ended = container_state(pod).and_then(|state| state.terminated.as_ref());
+    if status.phase.as_deref() == Some("Succeeded") || ended.is_some_and(|ended| ended.exit_code == 0) {
         return None;
     }
-    let ended = container_state(pod).and_then(|state| state.terminated.as_ref());
     let code = ended.map(|ended| format!("exit code {}", ended.exit_code));
     // The worker exits with 2 for arguments that it does not know.
     let hint = ended

@@ -12,7 +12,8 @@ pub struct Pods {
     /// The worker pods of the Skill's Jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<PodSettings>,
-    /// The pods of the MCP server that the operator runs.
+    /// The pods of the MCP server that the operator runs. With `scope: Job` of the server, which runs in the worker pods, only
+    /// `imagePullSecrets` is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<PodSettings>,
 }

@@ -49,6 +49,11 @@ async fn a_skill_with_a_bad_server_is_refused_with_the_path_of_the_field() {
         let headers = json!([{"name": name, "secretKeyRef": {"name": "tools", "key": "token"}}]);
         server(json!({"uri": "https://tools.example/mcp", "headers": headers}))
     };
+    let egress = |server_fields: Value, host: &str| {
+        let mut fields = server_fields;
+        fields["egress"] = json!([{"host": host}]);
+        server(fields)
+    };
     let both = server(json!({"container": {"image": "orders"}, "service": {"name": "orders", "port": 8080}}));
     story(async |tenant| {
         let cases = vec![
@@ -66,6 +71,16 @@ async fn a_skill_with_a_bad_server_is_refused_with_the_path_of_the_field() {
                 "spec.mcpServer.container.command",
                 "needed with transport stdio",
                 server(json!({"container": {"image": "i", "transport": "stdio", "args": ["x"]}})),
+            ),
+            (
+                "spec.mcpServer.egress",
+                "only allowed with container",
+                egress(json!({"service": {"name": "orders", "port": 80}}), "api.example.com"),
+            ),
+            (
+                "spec.mcpServer.egress[0].host",
+                "should match",
+                egress(json!({"container": {"image": "i"}}), "https://api.example.com"),
             ),
             ("spec.mcpServer.service.name", "should match", service("other.namespace", 80)),
             ("spec.mcpServer.service.port", "greater than or equal to 1", service("orders", 0)),

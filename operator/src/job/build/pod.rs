@@ -1,6 +1,6 @@
 //! Builds the pod of one attempt.
 
-use super::{affinity, volumes};
+use super::{affinity, tenant_volumes, volumes};
 use crate::job::paths;
 use crate::job::validate::ValidAttempt;
 use crate::owned;
@@ -70,7 +70,7 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
 
 fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, pod: &PodDefaults, part: &Sealed) -> PodSpec {
     let deadline = i64::try_from(deadline_seconds(attempt)).unwrap_or(i64::MAX);
-    PodSpec {
+    let mut spec = PodSpec {
         service_account_name: Some(names::worker_service_account(&attempt.skill)),
         termination_grace_period_seconds: Some(TERMINATION_GRACE_SECONDS),
         affinity: affinity::affinity(attempt),
@@ -81,7 +81,11 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, pod: &PodDefaults, pa
             volumes::volumes(attempt),
             deadline.min(MAX_DEADLINE_SECONDS),
         )
+    };
+    if let Some(sidecar) = &attempt.sidecar {
+        sidecar.add_to(&mut spec, settings, tenant_volumes::filesystem_mounts(attempt));
     }
+    spec
 }
 
 /// The seconds that the pod may run.
@@ -116,6 +120,8 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
     args.push(format!("--secret-wait={secret_wait}"));
     args.extend(settings.skill_directory.worker_args());
     args.extend(settings.endpoint_ranges.iter().map(|range| format!("--endpoint-range={range}")));
+    args.extend(attempt.shared_hosts.iter().map(|host| format!("--shared-host={host}")));
+    args.extend(attempt.denied_ranges.iter().map(|range| format!("--deny-range={range}")));
     args
 }
 
@@ -132,8 +138,10 @@ pub fn revision_of(pod: &Pod) -> Option<RevisionRef> {
 mod tests {
     use super::super::part::build_job_part;
     use super::*;
-    use crate::job::fixtures::{valid_attempt, worker_settings};
+    use crate::job::fixtures::{mcp_settings, valid_attempt, worker_settings};
     use crate::job::validate::BoundResources;
+    use crate::mcp_container::sidecar::Sidecar;
+    use bloomery_crds::v1alpha1::McpServer;
 
     fn built(attempt: &ValidAttempt) -> Pod {
         build_pod(attempt, &worker_settings(), &build_job_part(attempt).unwrap())
@@ -146,6 +154,42 @@ mod tests {
     #[test]
     fn the_whole_pod() {
         insta::assert_snapshot!(yaml(&built(&valid_attempt())));
+    }
+
+    /// The attempt with an MCP server as a sidecar, which gets secrets that the Job binds.
+    fn with_sidecar() -> ValidAttempt {
+        let skill = crate::skill::fixtures::with_sidecar();
+        let container = skill.spec.mcp_server.as_ref().and_then(McpServer::sidecar).unwrap();
+        let bound = serde_json::from_value(serde_json::json!({
+            "ledger": {"secretKeyRef": {"name": "ledger", "key": "dsn"}}, "key": {"secretKeyRef": {"name": "ci", "key": "git"}},
+        }))
+        .unwrap();
+        let sidecar = Sidecar::new(container, None, &mcp_settings()).unwrap().with_secrets(&bound);
+        ValidAttempt { sidecar: Some(sidecar), ..valid_attempt() }
+    }
+
+    #[test]
+    fn the_whole_pod_with_an_mcp_server() {
+        insta::assert_snapshot!(yaml(&built(&with_sidecar())));
+    }
+
+    #[test]
+    fn an_mcp_server_sees_only_the_file_systems_and_its_own_volumes() {
+        let spec = built(&with_sidecar()).spec.unwrap();
+        let own = ["mcp-tmp", "bridge", "mcp-secrets"];
+        let server = spec.init_containers.as_ref().unwrap().last().unwrap();
+        let worker = &spec.containers[0];
+        assert_eq!((server.name.as_str(), server.restart_policy.as_deref()), ("mcp", Some("Always")));
+        let mounts = |container: &Container| container.volume_mounts.clone().unwrap();
+        let (of_server, of_worker) = (mounts(server), mounts(worker));
+        let shared = of_server.iter().filter(|mount| !own.contains(&mount.name.as_str()));
+        let shared: Vec<_> = shared.collect();
+        assert_eq!(shared.len(), 2);
+        for mount in shared {
+            assert!(mount.mount_path.starts_with("/resources/") && of_worker.contains(mount), "{mount:?}");
+        }
+        assert!(of_worker.iter().all(|mount| !own.contains(&mount.name.as_str())), "{of_worker:?}");
+        assert_ne!(spec.share_process_namespace, Some(true));
     }
 
     #[test]
@@ -184,13 +228,20 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_receives_the_allowed_endpoint_ranges() {
-        let attempt = valid_attempt();
+    fn the_worker_receives_the_addresses_that_it_may_and_may_not_connect_to() {
+        let denied_ranges = vec!["10.1.0.0/24".parse().unwrap()];
+        let attempt = ValidAttempt { shared_hosts: vec!["gateway.ai.svc".into()], denied_ranges, ..valid_attempt() };
         let endpoint_ranges = vec!["10.1.0.0/16".parse().unwrap(), "fd12::/16".parse().unwrap()];
         let settings = WorkerSettings { endpoint_ranges, ..worker_settings() };
         let spec = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap()).spec.unwrap();
         let args = spec.containers[0].args.as_deref().unwrap();
-        assert_eq!(args[args.len() - 2..], ["--endpoint-range=10.1.0.0/16", "--endpoint-range=fd12::/16"]);
+        let expected = [
+            "--endpoint-range=10.1.0.0/16",
+            "--endpoint-range=fd12::/16",
+            "--shared-host=gateway.ai.svc",
+            "--deny-range=10.1.0.0/24",
+        ];
+        assert_eq!(args[args.len() - 4..], expected);
     }
 
     #[test]

@@ -54,6 +54,11 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     let secrets = secrets.iter().map(|(secret, volume)| read_only_mount(volume, &paths::secret(secret)));
     let config_maps = config_maps(attempt);
     let config_maps = config_maps.iter().map(|(name, volume)| read_only_mount(volume, &paths::config_map(name)));
+    secrets.chain(config_maps).chain(filesystem_mounts(attempt)).collect()
+}
+
+/// The mounts of the file systems that the Job binds.
+pub(super) fn filesystem_mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     let claims = claims(attempt);
     let filesystems = attempt.bound.filesystems.iter().filter_map(|filesystem| {
         let Filesystem { name, claim, sub_path, read_only, single_node: _ } = filesystem;
@@ -65,7 +70,7 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
             ..VolumeMount::default()
         })
     });
-    secrets.chain(config_maps).chain(filesystems).collect()
+    filesystems.collect()
 }
 
 /// The required Secrets, with the names of their volumes. The volumes are numbered, because the name of a Secret may be
@@ -74,7 +79,7 @@ fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     let of_models = attempt.models.iter().filter_map(|model| model.api_key.as_ref());
     let of_resources = attempt.bound.resources.iter().filter_map(|resource| match &resource.source {
         ResourceSource::Secret(key) => Some(key),
-        ResourceSource::Value(_) | ResourceSource::Mount { .. } => None,
+        ResourceSource::Value(_) | ResourceSource::Mount { .. } | ResourceSource::ForServer { .. } => None,
     });
     let of_headers = attempt.external_mcp.iter().flat_map(|server| &server.headers).map(|header| &header.file);
     let of_certificates = certificates(attempt).filter_map(|object| match object {

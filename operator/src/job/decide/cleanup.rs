@@ -32,6 +32,8 @@ fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let since = |time| facts.now.duration_since(time);
     match &pod.state {
         PodState::Ended { .. } if is_needed(facts, pod) => None,
+        // It would hold its requests and its place in a quota.
+        PodState::Ended { .. } if pod.outlives_worker => Some(SignedDuration::ZERO),
         PodState::Ended { .. } => pod.end_time().map(|ended| facts.retention - since(ended)),
         PodState::Alive(_) if facts.status.is_terminal() => {
             match facts.status.outcome.as_ref().map(|outcome| outcome.code) {

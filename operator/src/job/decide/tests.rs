@@ -12,7 +12,7 @@ use crate::job::replies::AnswerState;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, JobStatus};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
@@ -305,6 +305,15 @@ fn a_pod_that_was_created_again_from_its_manifest_keeps_its_attempt() {
     assert_eq!(act_at(5, &status(1, Phase::Running), &[copy]), Act::Observe(None));
 }
 
+/// The pod whose sidecar runs on after the worker.
+fn with_sidecar(mut pod: Pod) -> Pod {
+    let status = pod.status.as_mut().unwrap();
+    status.phase = Some("Running".into());
+    let sidecar = ContainerStatus { name: "proxy".into(), ..ContainerStatus::default() };
+    status.container_statuses.get_or_insert_default().push(sidecar);
+    pod
+}
+
 fn terminal(code: OutcomeCode) -> JobStatus {
     let outcome = Outcome::new(code, "over");
     let mut status = status(1, outcome.phase());
@@ -316,6 +325,7 @@ fn terminal(code: OutcomeCode) -> JobStatus {
 #[rstest]
 #[case::in_the_retention(OutcomeCode::Succeeded, ended_pod(1, 10, None), 609, false, Some(1))]
 #[case::after_the_retention(OutcomeCode::Succeeded, ended_pod(1, 10, None), 610, true, None)]
+#[case::beside_a_sidecar(OutcomeCode::Succeeded, with_sidecar(ended_pod(1, 10, None)), 20, true, None)]
 #[case::alive_for_its_final_report(OutcomeCode::Succeeded, pod(1, "Running"), 20, false, Some(170))]
 #[case::alive_for_too_long(OutcomeCode::Succeeded, pod(1, "Running"), 190, true, None)]
 #[case::alive_without_its_skill(OutcomeCode::SkillDeleted, pod(1, "Running"), 20, false, Some(170))]
@@ -331,6 +341,12 @@ fn pods_of_an_ended_job_are_deleted_after_a_time(
     assert_eq!(decision.act, Act::Idle);
     assert_eq!(decision.delete, Vec::from_iter(expected));
     assert_eq!(decision.requeue_after, again.map(SignedDuration::from_secs));
+}
+
+#[test]
+fn the_next_attempt_does_not_wait_for_a_sidecar_of_the_last_one() {
+    let pods = [with_sidecar(ended_pod(1, 10, None))];
+    assert_eq!(summary(&act_at(700, &status(1, Phase::Running), &pods)), "start 2 silent=0");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::job::plan::{Act, Plan, StartOrOther};
 use bloomery_crds::names;
 use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus};
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
@@ -29,6 +29,8 @@ pub struct AttemptSources {
     pub revision: Option<ConfigMap>,
     /// The Models of the namespace, by name.
     pub models: BTreeMap<String, Arc<Guarded<Model>>>,
+    /// The Services of the namespace, by name.
+    pub services: BTreeMap<String, Arc<Service>>,
     /// The claims that the Job binds, and the tenant's memory, by name.
     pub claims: BTreeMap<String, Arc<PersistentVolumeClaim>>,
     /// The Job that this one continues.
@@ -56,6 +58,7 @@ pub async fn fetch(context: &Context, fetched: &FetchedJob, plan: Plan) -> Resul
 async fn fetch_sources(context: &Context, fetched: &FetchedJob, attempt: u32) -> Result<AttemptSources, Error> {
     let FetchedJob { job, namespace, .. } = fetched;
     let models = context.caches.models.select(namespace, |_| true);
+    let services = context.caches.services.select(namespace, |_| true);
     let bound = job.spec.resources.values().filter_map(claim_name);
     let claims = bound.chain([names::MEMORY_CLAIM]);
     let claims = claims.filter_map(|name| Some((name.to_owned(), context.caches.claims.get(namespace, name)?)));
@@ -64,6 +67,7 @@ async fn fetch_sources(context: &Context, fetched: &FetchedJob, attempt: u32) ->
         after_disruption: false,
         revision: fetch_revision(context, fetched).await?,
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
+        services: services.into_iter().map(|service| (service.name_any(), service)).collect(),
         claims: claims.collect(),
         continued: job.spec.continues.as_ref().and_then(|name| context.caches.jobs.get(namespace, name)),
         decisions: fetch_decisions(context, fetched).await?,

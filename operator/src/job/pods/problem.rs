@@ -1,5 +1,6 @@
 //! Finds why a pod does not run, from its conditions and containers.
 
+use crate::mcp_container::problem;
 use bloomery_crds::conditions::Reason;
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, PodCondition, PodStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -34,18 +35,26 @@ pub(super) fn find(
     node_lost(pod, status, container, now)
         .map(|message| PodProblem { reason: Reason::NodeLost, message })
         .or_else(|| unscheduled(name, pod, status, now))
+        .or_else(|| of_mcp_server(pod, now))
         .or_else(|| waiting(name, pod, container, now))
+}
+
+/// Finds the problem of an MCP server that the pod has as a sidecar. The worker starts after it.
+fn of_mcp_server(pod: &Pod, now: Timestamp) -> Option<PodProblem> {
+    let problem::Problem { reason, message } = problem::find(pod, now)?;
+    Some(PodProblem { reason, message })
 }
 
 /// Detects that the node of a pod is lost, and describes this for people.
 fn node_lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now: Timestamp) -> Option<String> {
     let deletion = pod.metadata.deletion_timestamp.as_ref();
     let is_overdue = deletion.is_some_and(|deadline| now.duration_since(deadline.0) > POD_REMOVAL_TIMEOUT);
-    // A kubelet sets `ready` and the condition `Ready` together. If the kubelet is silent, the node controller sets only
-    // the condition.
-    let is_running = container.is_some_and(|container| {
-        container.ready && container.state.as_ref().is_some_and(|state| state.running.is_some())
-    });
+    // A kubelet sets `ready` of each container and the condition `Ready` together. If the kubelet is silent, the node controller sets
+    // only the condition.
+    let mut containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    let are_ready = containers.all(|container| container.ready);
+    let is_running = are_ready
+        && container.and_then(|container| container.state.as_ref()).is_some_and(|state| state.running.is_some());
     let is_kubelet_silent =
         deletion.is_none() && is_running && condition(status, "Ready").is_some_and(|ready| ready.status == "False");
     let is_unknown = status.phase.as_deref() == Some("Unknown") || status.reason.as_deref() == Some("NodeLost");

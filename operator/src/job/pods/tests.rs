@@ -5,7 +5,9 @@ use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::report::PodEnd;
 use bloomery_crds::v1alpha1::AskedQuestion;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateRunning, ContainerStateWaiting, PodCondition, PodSpec};
+use k8s_openapi::api::core::v1::{
+    ContainerState, ContainerStateRunning, ContainerStateWaiting, ContainerStatus, PodCondition, PodSpec,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
@@ -109,6 +111,20 @@ fn the_time_and_the_cause_of_an_end_are_read() {
 }
 
 #[test]
+fn a_pod_whose_worker_has_ended_has_ended_although_a_sidecar_runs_on() {
+    let mut pod = ended_pod(2, 30, None);
+    assert!(!read(&pod, 40).outlives_worker);
+    let status = pod.status.as_mut().unwrap();
+    status.phase = Some("Running".into());
+    let sidecar = ContainerStatus { name: "proxy".into(), ..container(running()) };
+    status.container_statuses.as_mut().unwrap().push(sidecar);
+    let seen = read(&pod, 40);
+    assert!(seen.outlives_worker);
+    let how = "exit code 137 (OOMKilled)".into();
+    assert_eq!(seen.state, PodState::Ended { at: Some(at(30)), how, disrupted: false });
+}
+
+#[test]
 fn a_termination_message_of_another_attempt_or_job_is_ignored() {
     let termination = message(2, PodEnd::Finished, Some(OutcomeCode::Succeeded));
     assert_eq!(read(&ended_pod(2, 30, Some(termination.clone())), 40).message, Some(termination.clone()));
@@ -143,4 +159,26 @@ fn a_pod_of_another_owner_is_ignored_unless_it_is_recorded() {
     assert!(WorkerPod::read(&copy, JOB, recorded.as_ref(), at(0)).is_some());
     copy.metadata.uid = Some("another pod of that name".into());
     assert_eq!(WorkerPod::read(&copy, JOB, recorded.as_ref(), at(0)), None);
+}
+
+#[test]
+fn a_worker_that_has_ended_beside_a_running_sidecar_has_ended() {
+    let mut pod = ended_pod(2, 30, Some(message(2, PodEnd::Finished, Some(OutcomeCode::Succeeded))));
+    pod.status.as_mut().unwrap().phase = Some("Running".into());
+    let ended = read(&pod, 40);
+    assert_eq!(ended.end_time(), Some(at(30)));
+    assert!(ended.message.is_some());
+    assert!(!ended.outlives_worker, "the kubelet stops the sidecar");
+}
+
+#[test]
+fn a_sidecar_that_is_not_ready_does_not_mean_that_the_node_is_lost() {
+    let mut pod = with_condition("Ready", "ContainersNotReady", running());
+    let mut sidecar = container(running());
+    (sidecar.name, sidecar.ready) = ("mcp".into(), false);
+    pod.status.as_mut().unwrap().init_container_statuses = Some(vec![sidecar.clone()]);
+    assert_eq!(problem(&pod, 900), None);
+    sidecar.ready = true;
+    pod.status.as_mut().unwrap().init_container_statuses = Some(vec![sidecar]);
+    assert_eq!(problem(&pod, 900).map(|problem| problem.reason), Some(Reason::NodeLost));
 }

@@ -75,11 +75,13 @@ impl Quota {
         (self.probe, self.is_ready, self.has_room) = (Some(uid.to_owned()), false, false);
     }
 
-    /// Records that the pod of a Job was created.
-    pub fn accept(&mut self, uid: &str) {
-        if self.probe.as_deref() == Some(uid) {
+    /// Records that the pod of a Job was created. Returns whether this Job probed the quota.
+    pub fn accept(&mut self, uid: &str) -> bool {
+        let is_probe = self.probe.as_deref() == Some(uid);
+        if is_probe {
             (self.probe, self.failures, self.is_ready) = (None, 0, true);
         }
+        is_probe
     }
 
     /// Records that a Job needs no pod any more. If it probes, or would ask again, another Job may probe now.

@@ -69,13 +69,16 @@ impl Scheduler {
 
     /// Records that a Job has a pod, whatever the maxima allow. Returns the Jobs that may start now.
     pub fn start(&mut self, job: &QueuedJob, maxima: &Maxima) -> Vec<QueuedJob> {
-        if !self.has_place(&job.uid) {
+        let is_new = !self.has_place(&job.uid);
+        if is_new {
             self.remove(&job.uid);
             self.insert(job.clone(), true);
         }
-        self.set_maxima(job, maxima);
-        if let Some(quota) = self.quota(&job.namespace) {
-            quota.accept(&job.uid);
+        let are_changed = self.set_maxima(job, maxima);
+        let is_probe = self.quota(&job.namespace).is_some_and(|quota| quota.accept(&job.uid));
+        // Most reconciles are of a Job that has its place already, and then no other Job may start.
+        if !is_new && !are_changed && !is_probe {
+            return Vec::new();
         }
         self.forget_quota(&job.namespace);
         self.grant()
@@ -212,13 +215,15 @@ impl Scheduler {
         Some(job)
     }
 
-    fn set_maxima(&mut self, job: &QueuedJob, maxima: &Maxima) {
-        self.maximum = maxima.cluster;
-        let Some(namespace) = self.namespaces.get_mut(&job.namespace) else { return };
-        namespace.maximum = maxima.namespace;
+    /// Sets the maxima that apply to a Job. Returns whether one of them has changed.
+    fn set_maxima(&mut self, job: &QueuedJob, maxima: &Maxima) -> bool {
+        let mut is_changed = std::mem::replace(&mut self.maximum, maxima.cluster) != maxima.cluster;
+        let Some(namespace) = self.namespaces.get_mut(&job.namespace) else { return is_changed };
+        is_changed |= std::mem::replace(&mut namespace.maximum, maxima.namespace) != maxima.namespace;
         if let Some(skill) = namespace.skills.get_mut(&job.skill) {
-            skill.maximum = maxima.skill;
+            is_changed |= std::mem::replace(&mut skill.maximum, maxima.skill) != maxima.skill;
         }
+        is_changed
     }
 
     /// Gives free places to waiting Jobs, and returns these Jobs.

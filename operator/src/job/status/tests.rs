@@ -109,6 +109,18 @@ fn a_problem_of_the_pod_is_recorded_until_it_is_over() {
 }
 
 #[test]
+fn a_pod_that_waits_for_a_key_of_its_mcp_server_says_so_until_it_starts() {
+    let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
+    let problem = PodProblem { reason: Reason::SecretMissing, message: "the key url of the Secret db".into() };
+    let waits = next(&begun, &AppliedPlan::Observed(Some(problem)), &stamp(9));
+    assert_eq!(condition(&waits, ConditionType::Reconciling).1, "SecretMissing");
+    assert_eq!(next(&waits, &AppliedPlan::Observed(None), &stamp(2)), begun);
+    // The wait of a worker is over when the worker says so.
+    let worker_waits = JobStatus { phase: Some(Phase::Running), ..waits };
+    assert_eq!(next(&worker_waits, &AppliedPlan::Observed(None), &stamp(9)), worker_waits);
+}
+
+#[test]
 fn a_message_that_differs_only_in_its_numbers_and_their_order_is_kept() {
     let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
     let unschedulable = |message: &str| {

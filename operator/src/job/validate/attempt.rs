@@ -1,11 +1,14 @@
 //! The validated attempt: the only input of the build step.
 
+use crate::mcp_container::sidecar::Sidecar;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
 use bloomery_crds::tool_pins::ToolPins;
 use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, PodSettings, RevisionRef};
+use ipnet::IpNet;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 /// An attempt whose pod can be built: all its inputs are read, checked and resolved.
@@ -37,10 +40,18 @@ pub struct ValidAttempt {
     pub models: Vec<ModelEndpoint>,
     /// The credentials of an MCP server outside of the cluster.
     pub external_mcp: Option<ExternalMcp>,
+    /// The MCP server that the pod has as a sidecar.
+    pub sidecar: Option<Sidecar>,
     /// The settings that the Skill makes for its worker pods.
     pub pod: Option<PodSettings>,
     /// The resources that the Job binds.
     pub bound: BoundResources,
+    /// The network policy of the Job, if the one of its Skill is not enough.
+    pub network_policy: Option<NetworkPolicy>,
+    /// The hosts that the worker may connect to at private addresses.
+    pub shared_hosts: Vec<String>,
+    /// The ranges that the worker may never connect to.
+    pub denied_ranges: Vec<IpNet>,
     /// The position in the event log that the status of the Job records.
     pub log: Option<LogPosition>,
     /// The decisions of people that the worker needs.

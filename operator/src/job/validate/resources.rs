@@ -6,9 +6,9 @@ use crate::job::plan::Wait;
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names::MEMORY_CLAIM;
-use bloomery_crds::resources::faults;
-use bloomery_crds::run::{BoundResource, ResourceSource};
-use bloomery_crds::v1alpha1::{Binding, ClaimBinding, ResourceDeclaration};
+use bloomery_crds::resources::{faults, is_for_server, is_used_by_endpoint};
+use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
+use bloomery_crds::v1alpha1::{Binding, ClaimBinding, McpServer, ResourceDeclaration};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use std::sync::Arc;
 /// Resolves the bindings of a Job, in the order in which its Skill declares them. The wait lists every fault.
 pub(super) fn resolve_resources(
     declared: &[ResourceDeclaration],
+    server: Option<&McpServer>,
     bindings: &BTreeMap<String, Binding>,
     claims: &BTreeMap<String, Arc<PersistentVolumeClaim>>,
 ) -> Result<BoundResources, Wait> {
@@ -26,6 +27,9 @@ pub(super) fn resolve_resources(
     for resource in declared {
         let Some(binding) = bindings.get(&resource.name) else { continue };
         let Some(source) = source(&resource.name, binding) else { continue };
+        let is_only_for_server =
+            is_for_server(server, &resource.name) && !is_used_by_endpoint(declared, &resource.name);
+        let source = if is_only_for_server { for_server(source) } else { source };
         bound.resources.push(BoundResource { name: resource.name.clone(), kind: resource.kind, source });
         let Some(claim) = &binding.persistent_volume_claim else { continue };
         let existing = claims.get(&claim.claim_name).filter(|claim| claim.metadata.deletion_timestamp.is_none());
@@ -64,6 +68,14 @@ fn source(name: &str, binding: &Binding) -> Option<ResourceSource> {
     let mount =
         |claim: &ClaimBinding| ResourceSource::Mount { path: paths::resource(name), read_only: claim.is_read_only() };
     persistent_volume_claim.as_ref().map(mount).or_else(secret).or_else(value)
+}
+
+/// Returns a secret as one that the worker does not get.
+fn for_server(source: ResourceSource) -> ResourceSource {
+    match source {
+        ResourceSource::Secret(KeyFile { path: _, secret, key }) => ResourceSource::ForServer { secret, key },
+        other => other,
+    }
 }
 
 fn filesystem(name: &str, binding: &ClaimBinding, claim: Option<&PersistentVolumeClaim>) -> Filesystem {
@@ -118,7 +130,7 @@ mod tests {
         let claim = json!({ "metadata": { "name": "src" }, "spec": { "accessModes": modes } });
         let claim: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(claim).unwrap());
         let bindings = serde_json::from_value(bindings).unwrap();
-        resolve_resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), claim)]))
+        resolve_resources(&declared(), None, &bindings, &BTreeMap::from([("src".to_owned(), claim)]))
     }
 
     fn all_bindings() -> Value {
@@ -172,13 +184,33 @@ mod tests {
         let deleted_claim = json!({ "metadata": { "name": "src", "deletionTimestamp": "2026-01-01T00:00:00Z" } });
         let deleted_claim: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(deleted_claim).unwrap());
         let bindings = serde_json::from_value(all_bindings()).unwrap();
-        let wait = resolve_resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), deleted_claim)]))
-            .unwrap_err();
+        let claims = BTreeMap::from([("src".to_owned(), deleted_claim)]);
+        let wait = resolve_resources(&declared(), None, &bindings, &claims).unwrap_err();
         assert_eq!(wait.reason, Reason::ResourceNotFound);
     }
 
     #[test]
     fn a_job_without_bindings_has_no_resources() {
-        assert_eq!(resolve_resources(&[], &BTreeMap::new(), &BTreeMap::new()), Ok(BoundResources::default()));
+        assert_eq!(resolve_resources(&[], None, &BTreeMap::new(), &BTreeMap::new()), Ok(BoundResources::default()));
+    }
+
+    #[test]
+    fn a_secret_for_the_server_of_the_job_does_not_reach_the_worker_unless_an_endpoint_uses_it() {
+        let server = json!({
+            "scope": "Job", "container": {"image": "db:1", "bindings": [{"resource": "token", "env": "TOKEN"}]},
+        });
+        let server: McpServer = serde_json::from_value(server).unwrap();
+        let bindings = serde_json::from_value(json!({
+            "docs": { "value": "https://docs.example.com" }, "token": { "secretKeyRef": { "name": "ci", "key": "token" } },
+        }))
+        .unwrap();
+        let source = |declared: &[ResourceDeclaration]| {
+            let bound = resolve_resources(declared, Some(&server), &bindings, &BTreeMap::new()).unwrap();
+            bound.resources.into_iter().find(|resource| resource.name == "token").unwrap().source
+        };
+        let mut declared = declared().split_off(1);
+        assert_eq!(source(&declared), ResourceSource::ForServer { secret: "ci".into(), key: "token".into() });
+        declared[1].auth = serde_json::from_value(json!({ "credential": "token" })).unwrap();
+        assert!(matches!(source(&declared), ResourceSource::Secret(_)));
     }
 }

@@ -83,6 +83,15 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     if let Some(why) = unverified(&skill.spec, status) {
         return Err(not_ready(format!("the Skill {name} is not ready: {why}")));
     }
+    // Absent in the status of an operator of an earlier version.
+    if let Some(network) = conditions::find(&status.conditions, ConditionType::NetworkReady)
+        && network.status == "False"
+    {
+        return Err(not_ready(format!(
+            "the network of the Skill {name} is not ready ({}): {}",
+            network.reason, network.message
+        )));
+    }
     // The status of a pending claim is `Unknown`: it may be bound once the pod exists. A lost claim cannot be used.
     if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
         && memory.status == "False"

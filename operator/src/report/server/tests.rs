@@ -9,7 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::probe::{ProbeReport, Subject};
-use bloomery_crds::v1alpha1::Job;
+use bloomery_crds::v1alpha1::{Job, Skill};
+use bloomery_token::{Claims, Verifier, audience};
 use k8s_openapi::api::core::v1::Pod;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -453,9 +454,13 @@ fn probe_pod() -> Pod {
 
 /// An API server with the Skill `orders` and the pod of its probe, whose token belongs to this pod.
 async fn probing(change: fn(&mut Pod)) -> (FakeApi, Router) {
+    probing_of(&crate::skill::fixtures::with_service(), change).await
+}
+
+async fn probing_of(skill: &Skill, change: fn(&mut Pod)) -> (FakeApi, Router) {
     let api = FakeApi::default();
     accept_token_of(&api, "acme", "u-probe");
-    api.put(SKILL, serde_json::to_value(crate::skill::fixtures::with_service()).unwrap());
+    api.put(SKILL, serde_json::to_value(skill).unwrap());
     let context = api.operator().await;
     let mut pod = context.pod_seals.sealed(probe_pod());
     change(&mut pod);
@@ -464,9 +469,55 @@ async fn probing(change: fn(&mut Pod)) -> (FakeApi, Router) {
 }
 
 async fn post_probe(router: &Router, report: &ProbeReport) -> (u16, Value) {
-    let body = serde_json::to_string(report).unwrap();
+    post_to(router, probe::PATH, serde_json::to_string(report).unwrap()).await
+}
+
+async fn post_to(router: &Router, path: &str, body: String) -> (u16, Value) {
     let authorization = format!("Bearer {}", token());
-    answer(router, Request::post(probe::PATH).header("authorization", authorization).body(body.into()).unwrap()).await
+    answer(router, Request::post(path).header("authorization", authorization).body(body.into()).unwrap()).await
+}
+
+/// Requests the token for the server that the probe verifies.
+async fn request_token(router: &Router) -> (u16, Value) {
+    let skill = json!({"namespace": "acme", "name": "orders", "uid": "u-skill"});
+    post_to(router, "/v1/probes/token", json!({"skill": skill, "pod": "orders-probe-1"}).to_string()).await
+}
+
+/// Returns the claims of a token, if the server of this Skill accepts it now.
+fn claims(token: &Value, skill: &str) -> Claims {
+    let tokens = crate::server_tokens::ServerTokens::default();
+    tokens.set_keys(crate::server_tokens::test_keys());
+    let server = Verifier::new(&tokens.public_keys().unwrap(), audience("acme", skill));
+    let now = k8s_openapi::jiff::Timestamp::now().as_second();
+    server.verify(token["token"].as_str().unwrap(), u64::try_from(now).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_worker_gets_the_token_for_a_server_that_the_operator_runs_with_each_response() {
+    let api = starting();
+    let mut skill = crate::skill::fixtures::with_container();
+    skill.metadata.name = Some("cs-tier-1".into());
+    api.put("/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/cs-tier-1", serde_json::to_value(&skill).unwrap());
+    let router = endpoint(&api).await;
+    for events in [3, 5] {
+        let (status, answer) = post(&router, report(events, Phase::Running)).await;
+        assert_eq!(status, 200);
+        let claims = claims(&answer["serverToken"], "cs-tier-1");
+        assert_eq!((claims.job.as_deref(), claims.sub.as_str()), (Some("refund"), UID));
+        assert!(answer["serverToken"]["validSeconds"].as_u64().unwrap() > 180);
+    }
+}
+
+#[tokio::test]
+async fn a_probe_gets_the_token_for_a_server_that_the_operator_runs() {
+    let (api, router) = probing_of(&crate::skill::fixtures::with_container(), |_| ()).await;
+    let (status, answer) = request_token(&router).await;
+    assert_eq!(status, 200);
+    let claims = claims(&answer, "orders");
+    assert_eq!((claims.job, claims.sub.as_str()), (None, "u-probe"));
+    assert_eq!(api.writes(), [""; 0]);
+    let (_, router) = probing(|_| ()).await;
+    assert_eq!(request_token(&router).await.0, 404, "the operator does not run the server");
 }
 
 #[tokio::test]
@@ -488,6 +539,8 @@ async fn the_report_of_a_probe_is_recorded_with_one_write() {
 })]
 #[tokio::test]
 async fn only_a_probe_that_the_operator_created_may_report(#[case] change: fn(&mut Pod)) {
+    let (_, of_container) = probing_of(&crate::skill::fixtures::with_container(), change).await;
+    assert_eq!(request_token(&of_container).await.0, 403);
     let (api, router) = probing(change).await;
     assert_eq!(post_probe(&router, &probe_report()).await.0, 403);
     assert_eq!(api.writes(), [""; 0]);
@@ -498,5 +551,6 @@ async fn a_probe_cannot_report_for_another_tenant() {
     let (api, router) = probing(|_| ()).await;
     accept_token_of(&api, "other", "u-probe");
     assert_eq!(post_probe(&router, &probe_report()).await.0, 403);
+    assert_eq!(request_token(&router).await.0, 403);
     assert_eq!((api.reads(), api.writes()), (vec![], vec![]), "no object of another tenant is read");
 }

@@ -13,6 +13,10 @@ fn shipped() -> FakeApi {
     api
 }
 
+fn token_keys() -> TokenKeys {
+    TokenKeys { current: String::new(), next: String::new() }.complete().unwrap()
+}
+
 #[tokio::test]
 async fn the_leader_fills_the_secret_once_and_every_replica_uses_it() {
     let api = shipped();
@@ -26,6 +30,26 @@ async fn the_leader_fills_the_secret_once_and_every_replica_uses_it() {
     assert!(leader.report_ca_bundle.pem().is_some());
     assert_eq!(leader.report_ca_bundle.pem(), follower.report_ca_bundle.pem());
     assert!(follower.readiness.report_ca.is_set());
+    assert!(leader.server_tokens.public_keys().is_some());
+    assert_eq!(leader.server_tokens.public_keys(), follower.server_tokens.public_keys());
+}
+
+#[tokio::test]
+async fn a_replica_replaces_a_deleted_token_key_by_the_next_one_also_below_a_leader_of_an_earlier_version() {
+    let api = shipped();
+    let leader = api.replica(/* leads */ true).await;
+    renew(&leader, &ServedCertificate::default()).await.unwrap();
+    let [_, next] = leader.server_tokens.public_keys().unwrap();
+    let authority = api.get(SECRET)["data"]["ca.crt"].clone();
+    api.change(SECRET, |secret| {
+        secret["data"].as_object_mut().unwrap().remove(CURRENT_ENTRY);
+    });
+    let follower = api.replica(/* leads */ false).await;
+    renew(&follower, &ServedCertificate::default()).await.unwrap();
+    assert_eq!(follower.server_tokens.public_keys().unwrap()[0], next);
+    assert_eq!(api.get(SECRET)["data"]["ca.crt"], authority);
+    renew(&leader, &ServedCertificate::default()).await.unwrap();
+    assert_eq!(leader.server_tokens.public_keys(), follower.server_tokens.public_keys());
 }
 
 #[tokio::test]
@@ -49,7 +73,7 @@ async fn only_one_of_two_leaders_fills_the_secret() {
     renew(&first, &ServedCertificate::default()).await.unwrap();
     let filled_first: Value = api.get(SECRET);
     let secrets: Api<Secret> = Api::namespaced(api.client(), "bloomery");
-    let other = with_authorities(stale, &Authorities::default().renewed(1_800_000_000).unwrap());
+    let other = with_entries(stale, &Authorities::default().renewed(1_800_000_000).unwrap(), &token_keys());
     assert!(secrets.replace("bloomery-report-ca", &PostParams::default(), &other).await.is_err());
     assert_eq!(api.get(SECRET), filled_first);
 }
@@ -69,7 +93,7 @@ fn filling_the_secret_keeps_its_version_and_its_other_keys() {
     secret.metadata.resource_version = Some("7".into());
     secret.data = Some(BTreeMap::from([("note".to_owned(), ByteString(b"keep".to_vec()))]));
     let authorities = Authorities::default().renewed(1_800_000_000).unwrap();
-    let filled = with_authorities(secret, &authorities);
+    let filled = with_entries(secret, &authorities, &token_keys());
     assert_eq!(filled.metadata.resource_version.as_deref(), Some("7"));
     assert!(filled.data.as_ref().unwrap().contains_key("note"));
     let (certificates, keys) = (entry_text(&filled, CERTIFICATES_ENTRY), entry_text(&filled, KEYS_ENTRY));

@@ -1,14 +1,14 @@
 //! Builds the Service of the MCP server of a Skill.
 
 use super::super::validate::ValidSkill;
-use super::mcp_deployment::{PORT_NAME, selector};
-use super::metadata::metadata;
+use super::mcp_deployment::selector;
+use super::metadata::{PORT_NAME, metadata};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpContainer;
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// Builds the Service, which has the same port number as the server.
+/// Builds the Service, which has the same port number as the server. Its requests go to the bridge, if one stands before the server.
 pub fn build_mcp_service(skill: &ValidSkill, container: &McpContainer) -> Service {
     Service {
         metadata: metadata(skill, names::mcp_server(&skill.name), "mcp"),

@@ -1,9 +1,12 @@
-//! Builds the metadata of objects that are owned by a Skill.
+//! Builds the metadata of objects that are owned by a Skill, and names their parts.
 
 use super::super::validate::ValidSkill;
 use crate::owned;
 use bloomery_crds::names;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// The name of the MCP server's port and of its container.
+pub const PORT_NAME: &str = "mcp";
 
 /// Builds the metadata of an object that is owned by a Skill.
 pub fn metadata(skill: &ValidSkill, name: String, component: &str) -> ObjectMeta {

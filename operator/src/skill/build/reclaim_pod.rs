@@ -54,16 +54,14 @@ pub fn build_reclaim_pod(
         affinity: is_memory_single_node.then(|| pod::same_node_as(memory_label)),
         ..worker_pod::spec(settings, &settings.pod, container(skill, settings), volumes, deadline)
     };
-    Pod {
-        metadata: ObjectMeta {
-            namespace: Some(namespace.to_owned()),
-            name: Some(names::reclaim_pod(name, uid)),
-            labels: Some(labels),
-            ..ObjectMeta::default()
-        },
-        spec: Some(spec),
-        status: None,
-    }
+    let mut metadata = ObjectMeta {
+        namespace: Some(namespace.to_owned()),
+        name: Some(names::reclaim_pod(name, uid)),
+        labels: Some(labels),
+        ..ObjectMeta::default()
+    };
+    settings.pod.label(&mut metadata);
+    Pod { metadata, spec: Some(spec), status: None }
 }
 
 fn container(skill: ReclaimedSkill<'_>, settings: &WorkerSettings) -> Container {
@@ -92,6 +90,15 @@ mod tests {
     #[test]
     fn the_pod_on_the_node_of_the_memory() {
         insta::assert_snapshot!("reclaim_pod", yaml(&built(true, 270)));
+    }
+
+    #[test]
+    fn the_pod_has_the_labels_of_the_installation() {
+        let mut settings = worker_settings();
+        settings.pod.pod_labels.insert("team".to_owned(), "a".to_owned());
+        let skill = ReclaimedSkill { namespace: "acme", name: "orders", uid: "01234567-89ab" };
+        let pod = build_reclaim_pod(skill, &settings, false, SignedDuration::from_secs(9));
+        assert_eq!(pod.metadata.labels.unwrap()["team"], "a");
     }
 
     #[test]

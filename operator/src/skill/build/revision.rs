@@ -31,6 +31,7 @@ fn url(skill: &ValidSkill, mcp: &ValidMcp) -> String {
         ValidMcp::Container(container) => (names::mcp_server(&skill.name), container.port, &container.path),
         ValidMcp::Service(service) => (service.name.clone(), service.port, &service.path),
         ValidMcp::Uri(uri) => return uri.clone(),
+        ValidMcp::Sidecar(container) => return format!("http://127.0.0.1:{}{}", container.port, container.path),
     };
     format!("http://{service}.{}.svc:{port}{path}", skill.namespace)
 }
@@ -50,6 +51,7 @@ mod tests {
     fn the_revision_for_each_kind_of_mcp_server() {
         insta::assert_snapshot!("revision_container", yaml(&build_valid(&fixtures::with_container()).0));
         insta::assert_snapshot!("revision_service", yaml(&build_valid(&fixtures::with_service()).0));
+        insta::assert_snapshot!("revision_sidecar", yaml(&build_valid(&fixtures::with_sidecar()).0));
         insta::assert_snapshot!("revision_uri", yaml(&build_valid(&fixtures::with_uri()).0));
         insta::assert_snapshot!("revision_without_server", yaml(&build_valid(&fixtures::without_server()).0));
     }

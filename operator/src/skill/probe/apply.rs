@@ -1,16 +1,18 @@
 //! Creates and deletes the pods of probes.
 
-use super::build::{ProbeInputs, build_pod};
+use super::build::{ProbeInputs, ProbedSidecar, build_pod};
 use super::decide::{Plan, ProbeState, decide};
 use super::observe::{self, ProbePod, observe};
 use super::subject::{Wanted, wanted};
 use crate::context::Context;
 use crate::error::Error;
+use crate::mcp_container::sidecar::Sidecar;
 use crate::owned;
+use crate::settings::Settings;
 use crate::skill::fetch::FetchedSkill;
 use bloomery_crds::probe::{self, SkillIdentity};
 use bloomery_crds::run::ReportEndpoint;
-use bloomery_crds::v1alpha1::{RevisionRef, Skill};
+use bloomery_crds::v1alpha1::{McpServer, ResourceType, RevisionRef, Skill};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
@@ -67,6 +69,11 @@ async fn create(
     let Some(ca) = context.report_ca_bundle.pem() else { return Ok((state, Some(CA_RETRY_INTERVAL))) };
     let (namespace, name) = (skill.namespace().unwrap_or_default(), skill.name_any());
     let (Some(uid), Some(owner)) = (skill.uid(), owned::owner_reference(skill)) else { return Ok((state, None)) };
+    let sidecar = match sidecar(skill, &context.settings) {
+        Ok(sidecar) => sidecar,
+        // The Skill would not be accepted.
+        Err(faults) => return Ok((ProbeState::Failed(faults.join(" ")), None)),
+    };
     let report = ReportEndpoint { url: format!("{}{}", context.settings.report_url(), probe::PATH), ca };
     let inputs = ProbeInputs {
         skill: SkillIdentity { namespace: namespace.clone(), name, uid },
@@ -75,6 +82,8 @@ async fn create(
         wanted,
         number,
         report,
+        sidecar,
+        pod: skill.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
     };
     let unserializable = |source| Error::Json { what: "the input of a probe".to_owned(), source };
     let pod = build_pod(&inputs, &context.settings.worker).map_err(unserializable)?;
@@ -92,4 +101,15 @@ async fn create(
             Ok((ProbeState::Failed(format!("the API server refuses the pod: {why}")), Some(REFUSED_RETRY_INTERVAL)))
         }
     }
+}
+
+/// Returns the MCP server that each Job of a Skill has of its own.
+fn sidecar(skill: &Skill, settings: &Settings) -> Result<Option<ProbedSidecar>, Vec<String>> {
+    let Some(container) = skill.spec.mcp_server.as_ref().and_then(McpServer::sidecar) else { return Ok(None) };
+    let filesystems = skill.spec.resources.iter().filter(|resource| resource.kind == ResourceType::Filesystem);
+    let of_server = skill.spec.pods.as_ref().and_then(|pods| pods.mcp.as_ref());
+    Ok(Some(ProbedSidecar {
+        server: Sidecar::new(container, of_server, &settings.mcp)?.with_probe_values(),
+        filesystems: filesystems.map(|resource| resource.name.clone()).collect(),
+    }))
 }

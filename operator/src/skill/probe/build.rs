@@ -3,14 +3,16 @@
 use super::decide::DEADLINE_SECONDS;
 use super::subject::Wanted;
 use crate::job::paths;
+use crate::mcp_container::sidecar::Sidecar;
 use crate::owned;
-use crate::settings::{LogFormat, WorkerSettings};
+use crate::settings::{LogFormat, PodDefaults, WorkerSettings};
 use crate::worker_pod::{self, part_volume, read_only_mount, revision_volume, token_volume};
 use bloomery_crds::names;
 use bloomery_crds::probe::{ProbePart, SkillIdentity};
 use bloomery_crds::run::{self, ReportEndpoint, Sealed};
-use bloomery_crds::v1alpha1::RevisionRef;
-use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use bloomery_crds::v1alpha1::{PodSettings, RevisionRef};
+use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, PodSpec, Volume, VolumeMount};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use std::collections::BTreeMap;
 
@@ -19,6 +21,9 @@ const PART_DIR: &str = "/etc/bloomery/probe";
 
 /// The name of the file of the probe's part, in [`PART_DIR`].
 const PART_FILE: &str = "part.json";
+
+/// The seconds that a server in the pod may take to answer. It starts with the pod, and not before it as other servers do.
+const SIDECAR_PATIENCE_SECONDS: u32 = 150;
 
 // The names of the volumes.
 const REVISION: &str = "revision";
@@ -40,22 +45,36 @@ pub struct ProbeInputs {
     pub number: u32,
     /// The report endpoint.
     pub report: ReportEndpoint,
+    /// The MCP server, if each Job has one of its own.
+    pub sidecar: Option<ProbedSidecar>,
+    /// The fields that the Skill sets in the pods of its workers.
+    pub pod: Option<PodSettings>,
 }
 
-/// Builds the pod of a probe. It has no Kubernetes credentials, no memory and no Secrets, and passes the `restricted` Pod Security
+/// The MCP server of a Job, for a probe.
+#[derive(Debug, Clone)]
+pub struct ProbedSidecar {
+    /// The server, with the values for a probe.
+    pub server: Sidecar,
+    /// The names of the file systems that Jobs bind. In a probe, they are empty directories.
+    pub filesystems: Vec<String>,
+}
+
+/// Builds the pod of a probe. It has no Kubernetes credentials, no memory and no Secrets of Jobs, and passes the `restricted` Pod Security
 /// Standard.
 ///
 /// # Errors
 /// If the probe's part cannot be serialized.
 pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod, serde_json::Error> {
-    let ProbeInputs { skill, owner, revision, wanted, number, report } = inputs;
+    let ProbeInputs { skill, owner, revision: _, wanted, number, report, sidecar: _, pod } = inputs;
+    let pod = settings.pod.with_skill(pod.as_ref());
     let name = names::probe_pod(&skill.name, &skill.uid, &wanted.probe, *number);
     let part =
         ProbePart { skill: skill.clone(), pod: name.clone(), subject: wanted.subject.clone(), report: report.clone() };
     let part = run::seal(&part)?;
     let mut labels = owned::labels(names::COMPONENT_PROBE);
     labels.insert(names::LABEL_SKILL.to_owned(), skill.name.clone());
-    let metadata = ObjectMeta {
+    let mut metadata = ObjectMeta {
         name: Some(name),
         namespace: Some(skill.namespace.clone()),
         labels: Some(labels),
@@ -67,29 +86,49 @@ pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod,
         owner_references: Some(vec![owner.clone()]),
         ..ObjectMeta::default()
     };
-    Ok(Pod { metadata, spec: Some(spec(skill, revision, settings, &part)), status: None })
+    pod.label(&mut metadata);
+    Ok(Pod { metadata, spec: Some(spec(inputs, (settings, &pod), &part)), status: None })
 }
 
-fn spec(skill: &SkillIdentity, revision: &RevisionRef, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
+fn spec(inputs: &ProbeInputs, (settings, pod): (&WorkerSettings, &PodDefaults), part: &Sealed) -> PodSpec {
+    let ProbeInputs { skill, revision, sidecar, .. } = inputs;
     let mounts = vec![
         read_only_mount(REVISION, paths::REVISION_DIR),
         read_only_mount(PART, PART_DIR),
         read_only_mount(TOKEN, paths::TOKEN_DIR),
     ];
-    let volumes = vec![
+    let mut volumes = vec![
         revision_volume(REVISION, &revision.name),
         part_volume(PART, PART_FILE, names::ANNOTATION_PROBE_PART),
         token_volume(TOKEN, paths::TOKEN_FILE),
     ];
-    let container = worker_pod::container(settings, args(revision, settings, part), mounts);
-    PodSpec {
+    let directories = sidecar.iter().flat_map(|sidecar| &sidecar.filesystems).enumerate();
+    let (empty, of_server): (Vec<Volume>, Vec<VolumeMount>) =
+        directories.map(|(index, name)| empty_directory(index, name)).unzip();
+    volumes.extend(empty);
+    let container = worker_pod::container(settings, args(inputs, settings, part), mounts);
+    let mut spec = PodSpec {
         service_account_name: Some(names::worker_service_account(&skill.name)),
         termination_grace_period_seconds: Some(1),
-        ..worker_pod::spec(settings, &settings.pod, container, volumes, DEADLINE_SECONDS)
+        ..worker_pod::spec(settings, pod, container, volumes, DEADLINE_SECONDS)
+    };
+    if let Some(sidecar) = sidecar {
+        sidecar.server.add_to(&mut spec, settings, of_server);
     }
+    spec
 }
 
-fn args(revision: &RevisionRef, settings: &WorkerSettings, part: &Sealed) -> Vec<String> {
+/// Returns an empty directory at the path of a bound file system.
+fn empty_directory(index: usize, resource: &str) -> (Volume, VolumeMount) {
+    let name = format!("empty-{index}");
+    let size_limit = Some(Quantity("16Mi".to_owned()));
+    let source = EmptyDirVolumeSource { size_limit, ..EmptyDirVolumeSource::default() };
+    let mount = VolumeMount { name: name.clone(), mount_path: paths::resource(resource), ..VolumeMount::default() };
+    (Volume { empty_dir: Some(source), ..worker_pod::volume(&name) }, mount)
+}
+
+fn args(inputs: &ProbeInputs, settings: &WorkerSettings, part: &Sealed) -> Vec<String> {
+    let revision = &inputs.revision;
     let mut args = vec![
         "probe".to_owned(),
         format!("--revision={}", paths::revision()),
@@ -98,6 +137,9 @@ fn args(revision: &RevisionRef, settings: &WorkerSettings, part: &Sealed) -> Vec
         format!("--part-digest={}", part.digest),
         format!("--token={}/{}", paths::TOKEN_DIR, paths::TOKEN_FILE),
     ];
+    if inputs.sidecar.is_some() {
+        args.push(format!("--patience={SIDECAR_PATIENCE_SECONDS}"));
+    }
     if settings.log_format != LogFormat::Text {
         args.push(format!("--log-format={}", settings.log_format));
     }

@@ -1,9 +1,10 @@
 //! The state of the pods of probes: pure.
 
+use crate::mcp_container::problem;
 use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::names;
-use bloomery_crds::pod::worker_status;
+use bloomery_crds::pod::{worker_end, worker_status};
 use bloomery_crds::text::bounded;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -61,19 +62,24 @@ pub fn observe(pod: &Pod) -> Option<ProbePod> {
 
 fn end(pod: &Pod) -> Option<End> {
     let status = pod.status.as_ref()?;
-    let has_succeeded = match status.phase.as_deref() {
-        Some("Succeeded") => true,
-        Some("Failed") => false,
-        _ => return None,
+    let terminated = worker_end(pod);
+    let has_succeeded = match (status.phase.as_deref(), terminated) {
+        (Some("Succeeded"), _) => true,
+        (Some("Failed"), _) => false,
+        // A container that a webhook injected runs on after the worker.
+        (_, Some(terminated)) => terminated.exit_code == 0,
+        (_, None) => return None,
     };
-    let terminated = worker_status(pod).and_then(|worker| worker.state.as_ref()?.terminated.as_ref());
     let at = terminated
         .and_then(|terminated| terminated.finished_at.as_ref())
         .or(pod.metadata.creation_timestamp.as_ref())?
         .0;
     let message = terminated.and_then(|terminated| terminated.message.as_deref()).filter(|message| !message.is_empty());
     let failure = || match message {
-        Some(message) => bounded(message.trim(), MAX_MESSAGE_BYTES),
+        Some(message) => match problem::last_exit(pod) {
+            Some(exit) => format!("{}; {exit}", bounded(message.trim(), MAX_MESSAGE_BYTES)),
+            None => bounded(message.trim(), MAX_MESSAGE_BYTES),
+        },
         None => silent_end(pod, status, terminated.map(|terminated| terminated.exit_code)),
     };
     Some(End { at, failure: (!has_succeeded).then(failure) })
@@ -95,6 +101,10 @@ fn silent_end(pod: &Pod, status: &PodStatus, exit_code: Option<i32>) -> String {
 /// Describes what keeps a pod from running. The text stays the same between two tries of the kubelet.
 fn problem(pod: &Pod) -> Option<String> {
     let (name, status) = (pod.name_any(), pod.status.as_ref()?);
+    // A probe has no Secrets, so it waits for none.
+    if let Some(problem) = problem::find(pod, Timestamp::MAX) {
+        return Some(problem.message);
+    }
     if let Some(worker) = worker_status(pod)
         && let Some(reason) = worker.state.as_ref().and_then(|state| state.waiting.as_ref()?.reason.as_deref())
     {

@@ -1,5 +1,6 @@
 //! What a probe verifies: pure.
 
+use super::super::build::PORT_NAME;
 use super::super::fetch::FetchedSkill;
 use bloomery_crds::Digest;
 use bloomery_crds::probe::Subject;
@@ -53,6 +54,8 @@ fn running_image(fetched: &FetchedSkill) -> Option<&str> {
 }
 
 fn image_of_ready(pod: &Pod) -> Option<&str> {
-    let status = pod.status.as_ref()?.container_statuses.as_ref()?.iter().find(|status| status.ready)?;
-    Some(status.image_id.as_str())
+    let mut statuses = pod.status.as_ref()?.container_statuses.as_ref()?.iter();
+    // Another container may be that of the bridge.
+    let server = statuses.find(|status| status.name == PORT_NAME)?;
+    server.ready.then_some(server.image_id.as_str())
 }

@@ -1,16 +1,17 @@
 use super::super::fetch::FetchedSkill;
 use super::super::fixtures;
-use super::build::{ProbeInputs, build_pod};
+use super::build::{ProbeInputs, ProbedSidecar, build_pod};
 use super::decide::{Plan, ProbeState, decide};
 use super::observe::{ProbePod, is_probe_of, observe};
 use super::subject::{Wanted, wanted};
-use crate::job::fixtures::worker_settings;
+use crate::job::fixtures::{mcp_settings, worker_settings};
+use crate::mcp_container::sidecar::Sidecar;
 use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::names;
 use bloomery_crds::probe::{ProbePart, SkillIdentity};
 use bloomery_crds::run::{self, ReportEndpoint};
-use bloomery_crds::v1alpha1::{RevisionRef, Skill};
+use bloomery_crds::v1alpha1::{McpServer, RevisionRef, Skill};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
@@ -30,7 +31,32 @@ fn inputs(number: u32) -> ProbeInputs {
         wanted: of_container(),
         number,
         report: ReportEndpoint { url: "https://operator:8443/v1/probes".into(), ca: "PEM".into() },
+        sidecar: None,
+        pod: None,
     }
+}
+
+/// The inputs of the probe of a Skill whose Jobs have a server each.
+fn inputs_with_sidecar() -> ProbeInputs {
+    let skill = fixtures::with_sidecar();
+    let container = skill.spec.mcp_server.as_ref().and_then(McpServer::sidecar).unwrap();
+    let server = Sidecar::new(container, None, &mcp_settings()).unwrap().with_probe_values();
+    let filesystems = vec!["codebase".to_owned()];
+    ProbeInputs { sidecar: Some(ProbedSidecar { server, filesystems }), ..inputs(1) }
+}
+
+#[test]
+fn a_probe_has_the_labels_and_nodes_of_workers_that_the_installation_and_the_skill_set() {
+    let mut settings = worker_settings();
+    settings.pod = serde_json::from_value(json!({
+        "podLabels": {"team": "a"}, "podAnnotations": {"mesh": "off"}, "skillMaySet": ["nodeSelector"],
+    }))
+    .unwrap();
+    let own = serde_json::from_value(json!({"nodeSelector": {"gpu": "yes"}, "labels": {"team": "b"}})).unwrap();
+    let pod = build_pod(&ProbeInputs { pod: Some(own), ..inputs(1) }, &settings).unwrap();
+    assert_eq!(pod.metadata.labels.unwrap()["team"], "a");
+    assert_eq!(pod.metadata.annotations.unwrap()["mesh"], "off");
+    assert_eq!(pod.spec.unwrap().node_selector.unwrap()["gpu"], "yes");
 }
 
 /// The pod of a try that was created at second 0, with a status.
@@ -72,6 +98,31 @@ fn the_whole_pod() {
     let part: ProbePart = run::open_sealed("the part", &annotations[names::ANNOTATION_PROBE_PART], &digest).unwrap();
     assert_eq!((Some(&part.pod), &part.subject), (pod.metadata.name.as_ref(), &of_container().subject));
     insta::assert_snapshot!(serde_yaml::to_string(&serde_json::to_value(&pod).unwrap()).unwrap());
+}
+
+#[test]
+fn the_whole_pod_with_the_server_of_a_job() {
+    let pod = build_pod(&inputs_with_sidecar(), &worker_settings()).unwrap();
+    insta::assert_snapshot!(serde_yaml::to_string(&serde_json::to_value(&pod).unwrap()).unwrap());
+}
+
+#[test]
+fn a_probe_ends_with_its_worker_even_if_the_server_still_runs() {
+    let seen = |code: i32| {
+        let mut status = ended("Running", 5, "the server does not answer\n");
+        status["containerStatuses"][0]["state"]["terminated"]["exitCode"] = json!(code);
+        status["initContainerStatuses"] = json!([{
+            "name": "mcp", "image": "localhost/db:5", "imageID": "", "ready": true, "restartCount": 1, "state": {"running": {}},
+            "lastState": {"terminated": {"exitCode": 3}},
+        }]);
+        let mut pod = serde_json::to_value(build_pod(&inputs_with_sidecar(), &worker_settings()).unwrap()).unwrap();
+        pod["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:00Z");
+        pod["status"] = status;
+        observe(&serde_json::from_value(pod).unwrap()).unwrap().end.unwrap().failure
+    };
+    assert_eq!(seen(0), None);
+    let failure = seen(1).unwrap();
+    assert!(failure.starts_with("the server does not answer; the MCP server exited with code 3"), "{failure}");
 }
 
 #[test]

@@ -31,6 +31,9 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Sk
             Reason::Available,
             "the MCP server is outside of the cluster: each worker checks its address and connects to it",
         ),
+        AppliedMcp::Sidecar => {
+            Finding::healthy(KIND, Reason::Available, "each Job starts an MCP server of its own, in its pod")
+        }
         AppliedMcp::Managed { account, deployment, service, budget } => {
             object_fault(KIND, &managed_name("ServiceAccount"), account)
                 .or_else(|| object_fault(KIND, &managed_name("Deployment"), deployment))

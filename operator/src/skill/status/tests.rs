@@ -1,4 +1,4 @@
-use super::super::apply::AppliedMcp;
+use super::super::apply::{AppliedMcp, AppliedNetwork};
 use super::super::{fixtures, validate};
 use super::*;
 use crate::apply::ApplyResult;
@@ -27,6 +27,7 @@ fn applied(mcp: AppliedMcp) -> AppliedSkill {
         revision_ref: RevisionRef { name: "orders-12345678".into(), digest: bloomery_crds::Digest::of_bytes(b"") },
         worker_account: ApplyResult::Unchanged,
         mcp,
+        network: AppliedNetwork::default(),
     }
 }
 
@@ -106,7 +107,7 @@ fn a_skill_with_all_objects_is_ready_and_stays_unchanged() {
     assert_eq!(status.observed_generation, Some(4));
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let kinds: Vec<&str> = status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
-    assert_eq!(kinds, ["Accepted", "McpAvailable", "MemoryReady", "ModelsReady", "Ready"]);
+    assert_eq!(kinds, ["Accepted", "McpAvailable", "MemoryReady", "ModelsReady", "NetworkReady", "Ready"]);
     skill.status = Some(status.clone());
     assert_eq!(compute(&skill, &Ok(applied(managed_mcp())), &fetched, &ProbeState::NoServer, &at(9)), status);
 }
@@ -116,7 +117,8 @@ fn a_secret_that_reaches_no_tool_is_named_and_does_not_block_the_skill() {
     let skill = fixtures::complete();
     let status = compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &ProbeState::NoServer, &at(1));
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
-    let remark = "; ledger reaches nothing, because no tool gets a connection_string: give it to the MCP server";
+    let remark =
+        "; ledger reaches nothing, because only an MCP server of scope Job gets a connection_string: name it in";
     assert!(accepted.message.contains(remark), "{}", accepted.message);
     assert_eq!(accepted.status, "True");
     assert!(!is_true(&status.conditions, ConditionType::Stalled));

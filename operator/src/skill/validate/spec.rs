@@ -7,6 +7,7 @@ use bloomery_cel::Dialect;
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
+use bloomery_crds::sidecar;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
     faults.extend(condition_faults(spec));
     faults.extend(schema_fault(spec));
     faults.extend(workflow_faults(spec));
+    faults.extend(sidecar::faults(spec).into_iter().map(|fault| format!("{}: {}.", fault.path, fault.message)));
     faults
 }
 
@@ -141,6 +143,15 @@ mod tests {
     ) {
         let faults = faults_after(pointer, value);
         assert!(faults.len() == 1 && faults[0].starts_with(expected), "{faults:?}");
+    }
+
+    #[test]
+    fn bindings_of_a_server_that_all_jobs_share_are_a_fault() {
+        let mut spec = fixtures::complete().spec;
+        let server = json!({"container": {"image": "db:1", "bindings": [{"resource": "ledger", "env": "DB"}]}});
+        spec.mcp_server = serde_json::from_value(server).unwrap();
+        let fault = "spec.mcpServer.container.bindings: is only allowed with scope Job: all Jobs share another server.";
+        assert_eq!(faults(&spec), [fault]);
     }
 
     #[test]

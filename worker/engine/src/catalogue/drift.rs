@@ -34,14 +34,15 @@ impl Drift {
         }
     }
 
-    fn remark(self, tool: &str) -> String {
+    /// Returns the remark about a tool. `change` is what differs from the pinned tool.
+    fn remark(self, tool: &str, change: &str) -> String {
         let tool = bounded(tool, MAX_NAME_BYTES);
         match self {
             Self::Changed => {
                 format!("The MCP server has changed the tool {tool} since the Job began: its calls are denied.")
             }
             Self::Missing => format!("The MCP server does not list the tool {tool} any more: its calls are denied."),
-            Self::Unpinned => format!("The tool {tool} differs from the pinned one: its calls are denied."),
+            Self::Unpinned => format!("Denied tool {tool}: {change} since the tools were pinned."),
         }
     }
 }
@@ -70,10 +71,8 @@ impl Drifted {
     }
 
     pub(super) fn remarks(&self) -> impl Iterator<Item = String> {
-        self.tools.iter().map(|(tool, drift)| match (drift, self.unpinned.get(tool)) {
-            (Drift::Unpinned, Some(change)) => unpinned_remark(tool, change),
-            _ => drift.remark(tool),
-        })
+        let change_of = |tool: &str| self.unpinned.get(tool).map_or("", String::as_str);
+        self.tools.iter().map(move |(tool, drift)| drift.remark(tool, change_of(tool)))
     }
 
     /// Compares a listing with the fixed tools. A tool that is listed twice counts as changed. New tools alone make no event,
@@ -106,10 +105,6 @@ impl Drifted {
 pub fn unpinned_tools(pins: Option<&ToolPins>, listed: &[ListedTool]) -> Option<Event> {
     let tools = pins?.differences(listed.iter().map(ListedTool::pin).collect());
     (!tools.is_empty()).then_some(Event::CatalogueUnpinned { tools })
-}
-
-fn unpinned_remark(tool: &str, change: &str) -> String {
-    format!("Denied tool {}: {change} since the tools were pinned.", bounded(tool, MAX_NAME_BYTES))
 }
 
 #[cfg(test)]

@@ -37,6 +37,10 @@ pub struct Examination {
     pub unknown_fields: BTreeMap<String, Vec<String>>,
     /// The fields within arguments that the tool has or may have.
     pub possible_fields: BTreeSet<String>,
+    /// The comparisons of an argument with a text that the tool's schema does not allow, by the argument and the text.
+    pub impossible_texts: BTreeMap<(String, String), TextFault>,
+    /// The other comparisons of an argument with a text.
+    pub possible_texts: BTreeSet<(String, String)>,
     /// The uses of named lists.
     pub list_uses: Vec<ListUse>,
 }
@@ -83,15 +87,9 @@ impl Inference<'_> {
             Node::Item(at) => self.items.get(*at).cloned().unwrap_or_else(Part::any),
             Node::Result => Part::any(),
             Node::Step(name) => self.step(name),
-            Node::Earlier(Earlier::Calls, tool) => {
-                let fields = (self.earlier)(tool);
-                Part::list(Some(Part::of_shape(&Shape::object(fields), format!("calls('{tool}')[]"))))
-            }
+            Node::Earlier(Earlier::Calls, tool) => self.calls(tool),
             Node::Earlier(Earlier::Results, _) => Part::list(None),
-            Node::NamedList(name) => {
-                self.found.list_uses.push(ListUse { name: name.clone(), comparisons: Vec::new() });
-                Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
-            }
+            Node::NamedList(name) => self.named_list(name),
             Node::List(items) => {
                 let items: Vec<Part> = items.iter().map(|item| self.infer(item)).collect();
                 Part::list(items.into_iter().reduce(Part::or))
@@ -124,11 +122,31 @@ impl Inference<'_> {
             }
             Node::Binary(operator, left, right) => Part::of_kinds(self.binary(*operator, left, right)),
             Node::Call(function, operands) => self.call(*function, operands),
-            Node::Matches(operand, _) => self.operand("matches", operand, Kinds::TEXT),
-            Node::FromUser(operand) => self.operand("fromUser", operand, Kinds::TEXT | Kinds::NUMBER),
-            Node::FromTool(operand, _) => self.operand("fromTool", operand, Kinds::TEXT | Kinds::NUMBER),
+            Node::Matches(operand, pattern) => {
+                let form = self.operand("matches", operand, Kinds::TEXT);
+                let fault = form.and_then(|form| texts::pattern_fault(form, pattern));
+                self.found.defects.extend(fault.map(Defect::Text));
+                Part::of_kinds(Kinds::BOOL)
+            }
+            Node::FromUser(operand) => self.origin("fromUser", operand),
+            Node::FromTool(operand, _) => self.origin("fromTool", operand),
             Node::Macro(kind, over, body) => self.macro_call(*kind, over, body),
         }
+    }
+
+    fn origin(&mut self, function: &'static str, operand: &Node) -> Part {
+        self.operand(function, operand, Kinds::TEXT | Kinds::NUMBER);
+        Part::of_kinds(Kinds::BOOL)
+    }
+
+    fn calls(&self, tool: &str) -> Part {
+        let fields = (self.earlier)(tool);
+        Part::list(Some(Part::of_shape(&Shape::object(fields), format!("calls('{tool}')[]"))))
+    }
+
+    fn named_list(&mut self, name: &str) -> Part {
+        self.found.list_uses.push(ListUse { name: name.to_owned(), comparisons: Vec::new() });
+        Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
     }
 
     /// Checks a part that must be true or false. Of `a ? b : c`, all three parts must be.
@@ -205,6 +223,9 @@ impl Inference<'_> {
     }
 
     fn macro_call(&mut self, kind: Macro, over: &Node, body: &Node) -> Part {
+        if matches!(over, Node::List(items) if items.is_empty()) {
+            self.found.defects.push(Defect::Constant(format!("{kind}() over [] always has the same result")));
+        }
         let over = self.infer(over);
         let kinds = over.kinds;
         let is_iterable = kinds.may_be(Kinds::LIST | Kinds::MAP);

@@ -3,7 +3,7 @@
 use super::kinds::Kinds;
 use crate::schema::OTHER_SOURCES;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The most levels of a schema that are read. What is deeper may be anything.
@@ -23,6 +23,8 @@ pub(crate) struct Shape {
     pub(crate) items: Option<Arc<Shape>>,
     /// Whether it is no negative number.
     pub(crate) is_positive: bool,
+    /// The only texts that it may be, if the schema lists its values.
+    pub(crate) texts: Option<Arc<BTreeSet<String>>>,
 }
 
 /// The fields of an object.
@@ -36,7 +38,7 @@ pub(crate) struct Fields {
 impl Shape {
     /// Returns a value of which only the types are known.
     pub(crate) fn of_kinds(kinds: Kinds) -> Self {
-        Self { kinds, fields: Fields::default(), items: None, is_positive: false }
+        Self { kinds, fields: Fields::default(), items: None, is_positive: false, texts: None }
     }
 
     /// Returns an object with fields.
@@ -62,7 +64,12 @@ impl Shape {
             (true, false) => self.items,
             (false, _) => other.items,
         };
-        Self { kinds, fields, items, is_positive }
+        let texts = match (self.kinds.may_be(Kinds::TEXT), other.kinds.may_be(Kinds::TEXT)) {
+            (true, true) => self.texts.zip(other.texts).map(|(one, other)| Arc::new(&*one | &*other)),
+            (true, false) => self.texts,
+            (false, _) => other.texts,
+        };
+        Self { kinds, fields, items, is_positive, texts }
     }
 }
 
@@ -118,7 +125,8 @@ impl<'a> Reader<'a> {
         let items =
             items.filter(|_| kinds.may_be(Kinds::LIST)).map(|items| Arc::new(self.read_part(items, levels_left)));
         let bounds = ["minimum", "exclusiveMinimum"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_f64());
-        Shape { kinds, fields, items, is_positive: bounds.into_iter().any(|bound| bound >= 0.0) }
+        let is_positive = bounds.into_iter().any(|bound| bound >= 0.0);
+        Shape { kinds, fields, items, is_positive, texts: listed_texts(schema) }
     }
 
     /// Reads a schema whose only source is a reference, one part, or a choice of parts.
@@ -143,6 +151,13 @@ impl<'a> Reader<'a> {
         let known = properties.into_iter().flat_map(Map::iter).map(read).collect();
         Fields { known: Arc::new(known), are_all: is_described && !accepts_others && has_one_source }
     }
+}
+
+/// Returns the texts among the values that a schema lists. `None` if it lists no values.
+fn listed_texts(schema: &Value) -> Option<Arc<BTreeSet<String>>> {
+    let one = schema.get("const").map(std::slice::from_ref);
+    let values = one.or_else(|| schema.get("enum").and_then(Value::as_array).map(Vec::as_slice))?;
+    Some(Arc::new(values.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
 }
 
 #[cfg(test)]

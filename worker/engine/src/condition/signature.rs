@@ -20,6 +20,7 @@ impl Signature {
     pub fn declared<'a>(inputs: impl IntoIterator<Item = &'a ToolInput>) -> Self {
         let shape = |input: &ToolInput| Shape {
             is_positive: input.minimum.as_ref().and_then(Number::as_f64).is_some_and(|minimum| minimum >= 0.0),
+            texts: input.values.as_ref().map(|values| Arc::new(values.iter().cloned().collect())),
             ..Shape::of_kinds(Kinds::declared(input.kind))
         };
         let mut known: BTreeMap<String, Shape> = BTreeMap::new();
@@ -31,6 +32,7 @@ impl Signature {
                 .and_modify(|shape| {
                     shape.kinds = shape.kinds & of_input.kinds;
                     shape.is_positive |= of_input.is_positive;
+                    shape.texts = shape.texts.take().or_else(|| of_input.texts.clone());
                 })
                 .or_insert(of_input);
         }
@@ -65,7 +67,13 @@ impl Signature {
     /// Returns a listed argument with what the Skill declares about it. `self` has the declared inputs.
     fn listed_argument(&self, name: &str, listed: Shape) -> Shape {
         let kinds = if listed.kinds == Kinds::ANY { self.kinds(name).unwrap_or(listed.kinds) } else { listed.kinds };
-        Shape { kinds, is_positive: listed.is_positive || self.is_positive(name), ..listed }
+        let declared = self.fields.known.get(name).and_then(|argument| argument.texts.clone());
+        Shape {
+            kinds,
+            is_positive: listed.is_positive || self.is_positive(name),
+            texts: declared.or(listed.texts),
+            ..listed
+        }
     }
 
     /// Returns whether a call may have an argument of this name.

@@ -38,7 +38,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
             ResourceSource::Mount { read_only, .. } => {
                 resource.kind == ResourceType::Filesystem && !(writable_only && *read_only)
             }
-            ResourceSource::Value(_) | ResourceSource::Secret(_) => false,
+            ResourceSource::Value(_) | ResourceSource::Secret(_) | ResourceSource::ForServer { .. } => false,
         });
         bound.map(|resource| resource.name.as_str()).collect()
     };

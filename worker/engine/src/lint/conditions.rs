@@ -5,7 +5,9 @@ use super::facts;
 use super::finding::Finding;
 use super::known_tools::KnownTools;
 use super::lists;
-use crate::condition::{Condition, Defect, Dialect, Examination, Fields, ListUse, Signature, Written, written};
+use crate::condition::{
+    Condition, Defect, Dialect, Earlier, Examination, Fields, ListUse, Signature, Written, written,
+};
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +21,7 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         written(spec).iter().flat_map(|written| check(written, spec, known, &earlier, &mut list_uses)).collect();
     findings.extend(lists::findings(spec, &list_uses));
+    findings.extend(lists::unused(spec, &list_uses));
     findings
 }
 
@@ -56,6 +59,8 @@ fn check(
     findings.extend(constant(written, &condition));
     findings.extend(unknown_arguments(written, &condition, &tools, known));
     findings.extend(unknown_fields(written, &examined, known));
+    findings.extend(impossible_texts(path, &examined));
+    findings.extend(vacuous(written, &condition));
     findings.extend(facts::findings(written, &condition, spec, known));
     findings
 }
@@ -90,6 +95,25 @@ fn unknown_fields(written: &Written<'_>, examined: &[Examination], known: &Known
         findings.push(finding.nearest(name, names.iter().map(String::as_str)));
     }
     findings
+}
+
+/// Finds the texts that an argument has in no tool of the rule.
+fn impossible_texts(path: &str, examined: &[Examination]) -> Vec<Finding> {
+    let is_possible = |key: &(String, String)| examined.iter().any(|of_tool| of_tool.possible_texts.contains(key));
+    let faults: BTreeMap<_, _> = examined.iter().flat_map(|of_tool| &of_tool.impossible_texts).collect();
+    let impossible = faults.into_iter().filter(|(key, _)| !is_possible(key));
+    impossible.map(|(_, fault)| lists::text_finding(path, fault)).collect()
+}
+
+/// Warns of `all()` over earlier calls or results that lets a call pass if there are none.
+fn vacuous(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
+    let allowing = condition.allowing_without_items(written.allows);
+    let more = if written.allows { "size() > 0 &&" } else { "size() == 0 ||" };
+    let finding = |(earlier, tool): (Earlier, &str)| {
+        let message = format!("{earlier}('{tool}').all(...) is also true if there are none");
+        Finding::warning(&written.path, message).hint(format!("write {earlier}('{tool}').{more} before the condition"))
+    };
+    allowing.into_iter().map(finding).collect()
 }
 
 /// Finds the arguments that no tool of the rule has.

@@ -1,24 +1,32 @@
-//! Warns of rules that turn `policy.effects: deny` off for a tool, so that calls which they do not hold are allowed.
+//! Warns of rules that turn `policy.effects` off for a tool, so that calls which they do not hold are allowed.
 
 use super::finding::Finding;
+use crate::condition::{Condition, Node, written};
 use crate::rules::tool_rules::naming_rules;
+use bloomery_cel::Operator;
+use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ApprovalAction, ApprovalRule, EffectPolicy, SkillSpec, ToolDeclaration, When};
 use std::collections::BTreeSet;
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
-    if spec.policy.as_ref().and_then(|policy| policy.effects) != Some(EffectPolicy::Deny) {
-        return Vec::new();
-    }
+    let effects = match spec.policy.as_ref().and_then(|policy| policy.effects) {
+        Some(EffectPolicy::Deny) => "deny",
+        Some(EffectPolicy::RequireApproval) => "require_approval",
+        Some(EffectPolicy::Allow) | None => return Vec::new(),
+    };
     let approvals = spec.policy.iter().flat_map(|policy| &policy.approvals).map(|rule| rule.tool_id.as_str());
     let declared = spec.tools.iter().map(|tool| tool.name.as_str());
     let names: BTreeSet<&str> = approvals.chain(declared).filter(|name| !name.ends_with('*')).collect();
     let opened = names.into_iter().filter(|name| !is_read_only(spec, name) && !decides_on_every_call(spec, name));
+    // Where people are asked, a rule that names what may pass is the usual way to allow these calls.
+    let opened = opened.filter(|name| effects == "deny" || !names_what_passes(spec, name));
     let finding = |name: &str| {
         let rule = naming_rules(spec, name).next()?;
         let message =
-            format!("names {name}, so effects: deny does not apply to it: a call that no rule holds is allowed");
+            format!("names {name}, so effects: {effects} does not apply to it: a call that no rule holds is allowed");
+        let otherwise = if effects == "deny" { "a rule with action: deny" } else { "a rule with fromUser()" };
         Some(Finding::warning(rule, message).hint(format!(
-            "if this is meant, write policy: {{allowed: always}} for {name} in spec.tools; otherwise add a rule with action: deny"
+            "if this is meant, write policy: {{allowed: always}} for {name} in spec.tools; otherwise add {otherwise}"
         )))
     };
     opened.filter_map(finding).collect()
@@ -41,4 +49,23 @@ fn decides_on_every_call(spec: &SkillSpec, tool: &str) -> bool {
     };
     spec.declarations_of(tool).any(is_explicit)
         || spec.policy.iter().flat_map(|policy| &policy.approvals).any(is_complete)
+}
+
+/// Returns whether a condition about a tool names what may pass: it asks where a value comes from, or holds all but known values. A
+/// threshold, such as `amount > 500`, does not.
+fn names_what_passes(spec: &SkillSpec, tool: &str) -> bool {
+    let names_values = |node: &&Node| {
+        matches!(
+            node,
+            Node::Not(_)
+                | Node::Binary(Operator::Unequal, ..)
+                | Node::FromUser(_)
+                | Node::FromTool(..)
+                | Node::Earlier(..)
+                | Node::NamedList(_)
+        )
+    };
+    let of_tool = written(spec).into_iter().filter(|written| matches(written.tool, tool));
+    let mut compiled = of_tool.filter_map(|written| Condition::compile_as(written.text, written.dialect).ok());
+    compiled.any(|condition| condition.nodes().iter().any(names_values))
 }

@@ -3,10 +3,10 @@
 use super::finding::Finding;
 use super::known_tools::KnownTools;
 use super::unmatched::unmatched;
-use crate::condition::{Condition, Dialect, Node, Written, written};
+use crate::condition::{Condition, Dialect, Node, Written};
+use crate::core_tools;
 use bloomery_crds::lists;
 use bloomery_crds::v1alpha1::SkillSpec;
-use std::collections::BTreeSet;
 
 /// Returns the findings about the names in a condition that are no arguments.
 pub(super) fn findings(
@@ -21,10 +21,10 @@ pub(super) fn findings(
         .into_iter()
         .filter_map(|node| match node {
             Node::NamedList(name) => unknown_list(path, name, spec),
-            Node::FromTool(_, tool) | Node::Earlier(_, tool) => {
-                let is_unmatched = known.matching(tool).next().is_none();
-                is_unmatched.then(|| unmatched(path.to_owned(), tool, spec, known)).flatten()
+            Node::FromTool(_, tool) | Node::Earlier(_, tool) if known.matching(tool).next().is_none() => {
+                unmatched(path.to_owned(), tool, spec, known)
             }
+            Node::FromTool(_, tool) => untrusted_source(path, tool, spec, known),
             Node::Step(name) => unknown_step(path, name, written),
             _ => None,
         })
@@ -39,6 +39,20 @@ pub(super) fn findings(
     findings
 }
 
+/// Warns of a source that the model can write: the result of a tool with effects may repeat the arguments of the call.
+fn untrusted_source(path: &str, pattern: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
+    let is_read_only = |tool: &str| {
+        core_tools::names().contains(&tool)
+            || spec.declaration_of(tool).is_some_and(|declared| declared.read_only == Some(true))
+    };
+    let (tool, _) = known.matching(pattern).find(|(tool, _)| !is_read_only(tool))?;
+    let message = format!("{tool} is not readOnly: its result may repeat what the model passes to it");
+    Some(
+        Finding::warning(path, message)
+            .hint("name a tool that only reads, and set readOnly: true for it in spec.tools"),
+    )
+}
+
 fn unknown_list(path: &str, name: &str, spec: &SkillSpec) -> Option<Finding> {
     let names = || spec.policy.iter().flat_map(lists::names);
     let message = format!("spec.policy.lists has no list {name:?}");
@@ -49,28 +63,4 @@ fn unknown_step(path: &str, name: &str, written: &Written<'_>) -> Option<Finding
     let names = || written.earlier_steps.iter().map(String::as_str);
     let message = format!("no step before {:?} has the name {name:?}", written.tool);
     (!names().any(|known| known == name)).then(|| Finding::error(path, message).nearest(name, names()))
-}
-
-/// Warns of lists that no condition reads.
-pub(super) fn unused(spec: &SkillSpec) -> Vec<Finding> {
-    let Some(policy) = spec.policy.as_ref().filter(|policy| lists::names(policy).next().is_some()) else {
-        return Vec::new();
-    };
-    let compiled: Vec<Condition> =
-        written(spec).iter().filter_map(|written| Condition::compile_as(written.text, written.dialect).ok()).collect();
-    let nodes = compiled.iter().flat_map(Condition::nodes);
-    let used: BTreeSet<&str> = nodes
-        .filter_map(|node| match node {
-            Node::NamedList(name) => Some(name.as_str()),
-            _ => None,
-        })
-        .collect();
-    let unused = lists::names(policy).filter(|name| !used.contains(name));
-    let finding = |name: &str| {
-        let message = "no condition reads the list, so it has no effect";
-        let field = if policy.lists.contains_key(name) { "lists" } else { "listsFrom" };
-        Finding::warning(format!("spec.policy.{field}.{name}"), message)
-            .hint(format!("write a condition such as \"!(recipient in lists.{name})\""))
-    };
-    unused.map(finding).collect()
 }

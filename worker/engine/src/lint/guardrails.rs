@@ -7,6 +7,7 @@ use super::unmatched;
 use crate::condition::Kinds;
 use crate::rules::guardrail::{self, Fault, Rule, RuleEffect, RuleList, Threshold, reads_as_tool};
 use crate::rules::text_guardrails;
+use bloomery_crds::nearest::is_near;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{SkillSpec, Verdict};
 use std::collections::btree_map::Entry;
@@ -20,8 +21,8 @@ pub(super) fn findings(spec: &SkillSpec, rules: Vec<(String, Rule)>, known: &Kno
     // A duplicate has no other findings: they would repeat those of the first rule.
     let (rules, mut findings) = split_duplicates(rules);
     let reading = rules.iter().filter_map(|(path, rule)| match &rule.fault {
-        Some(fault) => check_fault(path, rule, fault, spec, known),
-        None => check_rule(path, rule, &words),
+        Some(fault) => check_fault(path, rule, fault, spec, (known, &words)),
+        None => check_rule(path, rule, spec, (known, &words)),
     });
     findings.extend(reading);
     findings.extend(rules.iter().flat_map(|(path, rule)| check_threshold(path, rule, spec, known)));
@@ -77,19 +78,27 @@ pub(super) fn compile_all(spec: &SkillSpec, known: &KnownTools) -> Vec<(String, 
 }
 
 /// Checks a rule that looks like a pattern, but is not compiled.
-fn check_fault(path: &str, rule: &Rule, fault: &Fault, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
-    let not_enforced = || {
-        let message = format!("{} is not enforced: {fault}, so the rule is only text in the prompt", quoted(rule));
-        Finding::warning(path, message)
-    };
+fn check_fault(
+    path: &str,
+    rule: &Rule,
+    fault: &Fault,
+    spec: &SkillSpec,
+    (known, words): (&KnownTools, &Known<'_>),
+) -> Option<Finding> {
+    let message = || format!("{} is not enforced: {fault}, so the rule is only text in the prompt", quoted(rule));
     match fault {
-        Fault::Contradiction | Fault::NoNumber(_) => Some(not_enforced()),
+        Fault::Contradiction | Fault::NoNumber(_) => {
+            let is_meant = reading::compares_an_argument(rule, words);
+            Some(not_enforced(path, message(), is_meant && known.is_complete()))
+        }
         Fault::NoTool(tool) if !known.is_complete() => {
             let message = format!("{} is enforced only if the MCP server lists a tool {tool:?}", quoted(rule));
             Some(Finding::warning(path, message).nearest(tool.trim_end_matches('*'), known.names()))
         }
         // `Never use slang` is prose.
-        Fault::NoTool(tool) if !reads_as_tool(tool) => Some(not_enforced().nearest(tool, known.names())),
+        Fault::NoTool(tool) if !reads_as_tool(tool) && !words.has_same_letters(tool) => {
+            Some(Finding::warning(path, message()).nearest(tool, known.names()))
+        }
         Fault::NoTool(_) if unmatched::allows_unmatched(spec) => None,
         Fault::NoTool(tool) => {
             let message =
@@ -99,17 +108,26 @@ fn check_fault(path: &str, rule: &Rule, fault: &Fault, spec: &SkillSpec, known: 
     }
 }
 
-fn check_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
+/// Returns the finding about a rule that is only text: an error if its author certainly means it to be enforced.
+fn not_enforced(path: &str, message: impl AsRef<str>, is_certain: bool) -> Finding {
+    if is_certain { Finding::error(path, message) } else { Finding::warning(path, message) }
+}
+
+fn check_rule(path: &str, rule: &Rule, spec: &SkillSpec, (known, words): (&KnownTools, &Known<'_>)) -> Option<Finding> {
+    let reading = rule.stays_text.then(|| reading::not_enforced(rule, words)).flatten();
+    let is_certain = reading.as_ref().is_some_and(|reading| reading.is_meant)
+        && known.is_complete()
+        && !unmatched::allows_unmatched(spec);
     if rule.has_exception() {
-        return check_exception(path, rule, known);
+        return check_exception(path, rule, reading.is_some(), is_certain);
     }
-    let reading = rule.stays_text.then(|| reading::not_enforced(rule, known)).flatten()?;
+    let reading = reading?;
     let message = format!("{} {}, but is not enforced: it is only text in the prompt", quoted(rule), reading.why);
-    Some(Finding::warning(path, message).hint(reading.hint))
+    Some(not_enforced(path, message, is_certain).hint(reading.hint))
 }
 
 /// Checks a rule with an exception, such as `unless`.
-fn check_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
+fn check_exception(path: &str, rule: &Rule, reads_as_enforced: bool, is_certain: bool) -> Option<Finding> {
     let tools: Vec<&str> = rule.effects.iter().filter_map(held_tool).collect();
     if !tools.is_empty() {
         let message = format!(
@@ -122,14 +140,12 @@ fn check_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding
                 .hint("write the exception in spec.policy.approvals[].when, such as \"amount > 500\""),
         );
     }
-    let reads_as_enforced =
-        rule.text.to_ascii_lowercase().contains("approval") || reading::not_enforced(rule, known).is_some();
+    let reads_as_enforced = reads_as_enforced || rule.text.to_ascii_lowercase().contains("approval");
     reads_as_enforced.then(|| {
-        Finding::warning(
-            path,
-            format!("{} has an exception that cannot be checked: it is only text in the prompt", quoted(rule)),
-        )
-        .hint("to hold calls for approval, write toolId and when in spec.policy.approvals")
+        let message =
+            format!("{} has an exception that cannot be checked: it is only text in the prompt", quoted(rule));
+        not_enforced(path, message, is_certain)
+            .hint("to hold calls for approval, write toolId and when in spec.policy.approvals")
     })
 }
 
@@ -180,9 +196,10 @@ fn unknown_field(path: &str, field: &str, spec: &SkillSpec, known: &KnownTools) 
     let whose =
         if known.is_complete() { "of the MCP server has an argument" } else { "in spec.tools declares an input" };
     let message = format!("no tool {whose} {field:?}: the rule applies to no call without it");
-    let is_certain = known.is_complete() && !known.may_have_other_fields() && !unmatched::allows_unmatched(spec);
-    let finding = if is_certain { Finding::error(path, message) } else { Finding::warning(path, message) };
-    Some(finding.nearest(field, fields.iter().map(String::as_str)))
+    let is_typo = fields.iter().any(|known| is_near(field, known));
+    let is_certain =
+        known.is_complete() && (is_typo || !known.may_have_other_fields()) && !unmatched::allows_unmatched(spec);
+    Some(not_enforced(path, message, is_certain).nearest(field, fields.iter().map(String::as_str)))
 }
 
 fn without_room(rules: &[(String, Rule)]) -> Vec<Finding> {

@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use crate::condition::{ListUse, TextFault, text_fault};
+use bloomery_crds::lists;
 use bloomery_crds::v1alpha1::SkillSpec;
 
 /// Returns the findings about the texts of the lists. `uses` are those in all conditions. A list of a ConfigMap has no texts yet if
@@ -22,6 +23,19 @@ pub(super) fn findings(spec: &SkillSpec, uses: &[ListUse]) -> Vec<Finding> {
     findings
 }
 
+/// Warns of lists that no condition reads. `uses` are those in all conditions.
+pub(super) fn unused(spec: &SkillSpec, uses: &[ListUse]) -> Vec<Finding> {
+    let Some(policy) = &spec.policy else { return Vec::new() };
+    let unused = lists::names(policy).filter(|name| uses.iter().all(|of| of.name != *name));
+    let finding = |name: &str| {
+        let message = "no condition reads the list, so it has no effect";
+        let field = if policy.lists.contains_key(name) { "lists" } else { "listsFrom" };
+        Finding::warning(format!("spec.policy.{field}.{name}"), message)
+            .hint(format!("write a condition such as \"!(recipient in lists.{name})\""))
+    };
+    unused.map(finding).collect()
+}
+
 /// Returns the fault of a text that matches no value in any use of its list.
 fn fault(text: &str, uses: &[&ListUse]) -> Option<TextFault> {
     let mut found = None;
@@ -38,11 +52,8 @@ fn fault(text: &str, uses: &[&ListUse]) -> Option<TextFault> {
 
 /// Returns the finding about a text that an author probably does not mean.
 pub(super) fn text_finding(path: &str, fault: &TextFault) -> Finding {
-    let finding = if fault.is_certain {
-        Finding::error(path, format!("the comparison can never be true: {}", fault.sentence))
-    } else {
-        Finding::warning(path, &fault.sentence)
-    };
+    let finding =
+        if fault.is_certain { Finding::error(path, &fault.sentence) } else { Finding::warning(path, &fault.sentence) };
     match &fault.instead {
         Some(text) => finding.hint(format!("write {text:?}")),
         None => finding,

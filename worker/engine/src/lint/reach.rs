@@ -3,11 +3,17 @@
 use super::finding::Finding;
 use crate::core_tools;
 use bloomery_crds::resources::unused_secrets;
+use bloomery_crds::sidecar;
 use bloomery_crds::tool_pattern;
 use bloomery_crds::v1alpha1::SkillSpec;
 
+/// Returns the errors of an MCP server that each worker pod has as a sidecar.
+pub(super) fn of_sidecar(spec: &SkillSpec) -> impl Iterator<Item = Finding> {
+    sidecar::faults(spec).into_iter().map(|fault| Finding::error(fault.path, fault.message))
+}
+
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
-    let secrets = unused_secrets(&spec.resources)
+    let secrets = unused_secrets(spec)
         .map(|secret| Finding::warning(format!("spec.resources[{}]", secret.index), secret.reason).hint(secret.remedy));
     missing_server(spec).into_iter().chain(secrets).collect()
 }

@@ -1,9 +1,17 @@
-//! Finds guardrails that read as if they were enforced, but are only text in the prompt. Such a rule names a tool, compares with a
-//! number, or contains `requires approval`.
+//! Finds guardrails that read as if they were enforced, but are only text in the prompt. Such a rule names a tool, nearly names one,
+//! compares with a number, is a CEL expression, or contains `requires approval`.
+
+mod comparison;
+mod expression;
+mod misspelt;
 
 use super::known_tools::KnownTools;
-use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, plain, split_list};
-use bloomery_crds::nearest::nearest;
+use crate::core_tools::ASK_USER;
+use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, is_use, plain, split_list};
+use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
+use bloomery_crds::tool_pattern::matches;
+use comparison::{Compared, find_comparison, find_comparison_in_words};
+use misspelt::{Misspelt, is_prefix};
 use std::collections::BTreeSet;
 
 /// The reason why a rule reads as if it were enforced, and the remedy.
@@ -13,6 +21,8 @@ pub(super) struct NotEnforced {
     pub why: String,
     /// The enforced form to write instead.
     pub hint: String,
+    /// Whether the author probably means it to be enforced. Otherwise, it may be prose.
+    pub is_meant: bool,
 }
 
 /// The names that a rule can use.
@@ -32,24 +42,62 @@ impl<'a> Known<'a> {
     fn may_be_input(&self, name: &str) -> bool {
         if self.inputs.is_empty() { !self.tools.contains(name) } else { self.inputs.contains(name) }
     }
+
+    /// Returns whether a word in a comparison means an argument: it may be one, or is nearly one.
+    fn is_meant_as_input(&self, name: &str) -> bool {
+        self.may_be_input(name) || self.inputs.iter().any(|input| is_near(name, input))
+    }
+
+    /// Returns whether a word is the name of a tool, or a prefix of names.
+    fn is_tool(&self, word: &str) -> bool {
+        self.tools.contains(word) || is_prefix(word) && self.tools.iter().any(|tool| matches(word, tool))
+    }
+
+    /// Returns whether a name differs from that of a tool only in its case and its punctuation.
+    pub(super) fn has_same_letters(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| has_same_letters(name, tool))
+    }
+}
+
+/// Returns whether a rule compares an argument with a number.
+pub(super) fn compares_an_argument(rule: &Rule, known: &Known<'_>) -> bool {
+    let compared = find_comparison(&rule.text);
+    compared.and_then(|compared| compared.field).is_some_and(|field| known.is_meant_as_input(field))
 }
 
 /// Returns the reason why a text rule reads as if it were enforced, or nothing if it is plain prose.
 pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced> {
     let sentence = Sentence::new(rule, known);
-    let compared = find_comparison(&rule.text);
-    let why = match (sentence.tools.as_slice(), &compared) {
-        ([], Some(_)) => "compares with a number".to_owned(),
-        ([], None) if sentence.asks_for_approval() => "asks for approval".to_owned(),
-        ([], None) => return None,
-        ([tool], _) => format!("names the tool {tool}"),
-        (tools, _) => format!("names the tools {}", tools.join(", ")),
+    if let Some((hint, is_meant)) = expression::remedy(&rule.text, sentence.list(), sentence.tools.first().copied()) {
+        return Some(NotEnforced { why: "is a CEL expression".to_owned(), hint, is_meant });
+    }
+    let compared = find_comparison(&rule.text)
+        .or_else(|| find_comparison_in_words(&sentence.words, |word| known.inputs.contains(word)));
+    let names_tool = !sentence.tools.is_empty();
+    let misspelt =
+        misspelt::find(&sentence.words, &known.tools, |word| known.is_tool(word) || known.inputs.contains(word));
+    // After the number of prose comes its unit, such as `lines over 100 characters`.
+    let is_threshold = |compared: &Compared<'_>| {
+        sentence.words.last() == Some(&plain(compared.number))
+            && compared.field.is_some_and(|field| known.is_meant_as_input(field))
     };
-    let hint = match compared {
-        Some(compared) => sentence.hint_of_comparison(&compared),
-        None => sentence.hint_of_tools(),
+    let is_meant = compared.as_ref().is_some_and(is_threshold)
+        || sentence.forbids_a_tool()
+        || misspelt.as_ref().is_some_and(|misspelt| misspelt.is_certain);
+    let why = match (sentence.tools.as_slice(), &misspelt, &compared) {
+        ([], Some(Misspelt { word, .. }), _) => format!("seems to name a tool ({word:?})"),
+        ([], None, Some(_)) => "compares with a number".to_owned(),
+        ([], None, None) if sentence.asks_for_approval() => "asks for approval".to_owned(),
+        ([], None, None) => return None,
+        ([tool], ..) => format!("names the tool {tool}"),
+        (tools, ..) => format!("names the tools {}", tools.join(", ")),
     };
-    Some(NotEnforced { why, hint })
+    let hint = match (compared, misspelt) {
+        (None, Some(misspelt)) if !names_tool => misspelt.hint(),
+        (Some(compared), _) => sentence.hint_of_comparison(&compared),
+        (None, _) => sentence.hint_of_tools(),
+    };
+    Some(NotEnforced { why, hint, is_meant })
 }
 
 struct Sentence<'a> {
@@ -66,7 +114,7 @@ impl<'a> Sentence<'a> {
         let mut tools = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|before| words.get(before));
-            if known.tools.contains(word)
+            if known.is_tool(word)
                 && !tools.contains(word)
                 && is_meant_as_tool(word, before.copied(), words.get(at + 1).copied())
             {
@@ -81,6 +129,18 @@ impl<'a> Sentence<'a> {
         let has_word = self.words.iter().any(|word| word.eq_ignore_ascii_case("approval"));
         let asks = |pair: &[&str]| matches!(pair, [verb, approval] if asks_for_approval(verb, approval));
         (has_word && !self.tools.is_empty()) || self.words.windows(2).any(asks)
+    }
+
+    /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` and
+    /// `Never use a before b` guide the model, and so does a sentence about questions to people.
+    fn forbids_a_tool(&self) -> bool {
+        let words = split_list(&self.words).1;
+        let words =
+            if words.first().is_some_and(|verb| is_use(verb)) { words.get(1..).unwrap_or_default() } else { words };
+        let guides = |word: &&str| ["before", "first", "instead"].iter().any(|guide| word.eq_ignore_ascii_case(guide));
+        self.list() == RuleList::Never
+            && words.first().is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
+            && !words.iter().any(guides)
     }
 
     /// Returns the list that the first words of the rule name, such as `Never` or `Do not`. If they name none, returns the list that
@@ -191,74 +251,4 @@ fn is_meant_as_tool(word: &str, before: Option<&str>, after: Option<&str>) -> bo
     !may_be_prose
         || is_any(before, &["use", "using", "call", "calling", "run", "invoke", "tool"])
         || is_any(after, &["tool", "need", "needs", "require", "requires"])
-}
-
-/// A comparison with a number within a sentence.
-#[derive(Debug, PartialEq, Eq)]
-struct Compared<'a> {
-    /// The compared field, if it is a name.
-    field: Option<&'a str>,
-    /// The operator in CEL.
-    operator: &'static str,
-    number: &'a str,
-}
-
-/// Returns the first comparison with a number, such as `amount > 500`, `>500` or `500 <= amount`.
-fn find_comparison(text: &str) -> Option<Compared<'_>> {
-    let is_sign = |c: char| "<>=!≤≥≠".contains(c);
-    let mut offset = 0;
-    while let Some(rest) = text.get(offset..) {
-        let start = offset + rest.find(is_sign)?;
-        let (before, rest) = text.split_at_checked(start)?;
-        let length = rest.find(|c: char| !is_sign(c)).unwrap_or(rest.len());
-        let (signs, after) = rest.split_at_checked(length)?;
-        offset = start + signs.len();
-        // An arrow (`->`) compares nothing, and neither does the `=` of an address (`?id=5`).
-        let Some(operator) = read_operator(signs).filter(|_| !before.ends_with('-')) else { continue };
-        if signs == "=" && !after.starts_with(char::is_whitespace) {
-            continue;
-        }
-        let left = before.split_whitespace().next_back().map(plain).unwrap_or_default();
-        let right = after.split_whitespace().next().map(plain).unwrap_or_default();
-        if begins_a_number(right) {
-            return Some(Compared { field: is_name(left).then_some(left), operator, number: right });
-        }
-        if begins_a_number(left) && is_name(right) {
-            return Some(Compared { field: Some(right), operator: swap_sides(operator), number: left });
-        }
-    }
-    None
-}
-
-/// Returns the operator in CEL, or nothing if the signs are no comparison.
-fn read_operator(signs: &str) -> Option<&'static str> {
-    Some(match signs {
-        ">" => ">",
-        "<" => "<",
-        ">=" | "≥" => ">=",
-        "<=" | "≤" => "<=",
-        "==" | "=" => "==",
-        "!=" | "≠" => "!=",
-        _ => return None,
-    })
-}
-
-/// Returns the operator of the same comparison with its sides swapped.
-fn swap_sides(operator: &'static str) -> &'static str {
-    match operator {
-        ">" => "<",
-        "<" => ">",
-        ">=" => "<=",
-        "<=" => ">=",
-        other => other,
-    }
-}
-
-fn begins_a_number(word: &str) -> bool {
-    word.trim_start_matches(['-', '$', '€', '£']).starts_with(|c: char| c.is_ascii_digit())
-}
-
-fn is_name(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

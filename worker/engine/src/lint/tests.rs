@@ -61,6 +61,10 @@ fn never(rule: &str) -> Value {
     json!({"policy": {"guardrails": {"never": [rule], "always": []}}})
 }
 
+fn always(rule: &str) -> Value {
+    json!({"policy": {"guardrails": {"never": [], "always": [rule]}}})
+}
+
 #[test]
 fn a_correct_skill_has_no_findings() {
     assert_eq!(declared_only(&with(json!({}))), []);
@@ -146,7 +150,9 @@ fn a_warning_names_its_field_and_suggests_a_name(
 #[case::an_address("Never link to https://example.com/?page=5")]
 #[case::a_word_compared("Never let amount > limit")]
 #[case::a_tool_s_name_that_is_a_word("Never search for what customers did elsewhere")]
-#[case::a_tool_s_name_in_another_word("Never process_refunds twice")]
+#[case::another_verb("Never call process_refund")]
+#[case::do_as_we_write("Always write the names of files in snake_case")]
+#[case::an_argument("Never show the order_id to others")]
 fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
     let mut skill_with = with(never(rule));
     skill_with.tools.push(serde_json::from_value(json!({"name": "search"})).unwrap());
@@ -172,7 +178,23 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
     "names the tool process_refund",
     "\"Never use process_refund\""
 )]
-#[case::another_verb("Never call process_refund", "names the tool process_refund", "\"Never use process_refund\"")]
+#[case::a_misspelt_name(
+    "Never process_refunds twice",
+    "seems to name a tool (\"process_refunds\")",
+    "\"process_refund\""
+)]
+#[case::an_undeclared_name_after_a_verb(
+    "Never call wipe_disk twice",
+    "seems to name a tool (\"wipe_disk\")",
+    "\"Never use <tool>\""
+)]
+#[case::a_prefix("Never call process_* on Fridays", "names the tool process_*", "\"Never use process_*\"")]
+#[case::in_words("Never refund an amount over 500", "compares with a number", "\"Never amount > 500\"")]
+#[case::an_expression(
+    "!fromUser(order_id)",
+    "is a CEL expression",
+    "{toolId: <tool>, when: \"!fromUser(order_id)\", action: deny}"
+)]
 #[case::do_not("Do not call `process_refund()`.", "names the tool process_refund", "\"Never use process_refund\"")]
 #[case::two_tools(
     "Never use process_refund or verify_identity",
@@ -187,8 +209,16 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
 #[case::a_sign_of_mathematics("Never refund amount ≥ 500", "compares with a number", "\"Never amount >= 500\"")]
 #[case::turned_round("Never where 500 < amount", "compares with a number", "\"Never amount > 500\"")]
 #[case::always("Always keep amount <= 500", "compares with a number", "\"Always amount <= 500\" under always")]
-#[case::equal("amount == 500", "compares with a number", "\"amount != 500\" in spec.tools[].policy.condition")]
-#[case::unequal("Always amount != 0", "compares with a number", "\"amount != 0\" in spec.tools[].policy.condition")]
+#[case::equal(
+    "Never pay amount == 500",
+    "compares with a number",
+    "\"amount != 500\" in spec.tools[].policy.condition"
+)]
+#[case::unequal(
+    "Always keep amount != 0",
+    "compares with a number",
+    "\"amount != 0\" in spec.tools[].policy.condition"
+)]
 #[case::no_plain_number(
     "Never refund amount > 10k",
     "compares with a number",
@@ -478,8 +508,25 @@ fn tools_without_a_server_are_reported(#[case] changed: Value, #[case] tools: Op
     assert_eq!(messages, Vec::from_iter(expected.as_deref()), "{findings:?}");
 }
 
+#[test]
+fn the_server_of_a_job_gets_the_secrets_that_it_names_and_its_faults_are_errors() {
+    let server = |resource: &str| {
+        let bindings = json!([{"resource": resource, "env": "DATABASE_URL"}]);
+        json!({"scope": "Job", "container": {"image": "db:1", "bindings": bindings}, "service": null})
+    };
+    let found = |resource: &str| {
+        declared_only(&with(json!({
+            "resources": [{"name": "ledger", "type": "connection_string"}, {"name": "code", "type": "filesystem"}],
+            "mcpServer": server(resource),
+        })))
+    };
+    assert_eq!(found("ledger"), []);
+    let paths: Vec<String> = found("code").into_iter().map(|finding| finding.path).collect();
+    assert_eq!(paths, ["spec.mcpServer.container.bindings[0].resource", "spec.resources[0]"]);
+}
+
 #[rstest]
-#[case::a_connection_string(json!([{"name": "ledger", "type": "connection_string"}]), Some("no tool gets a connection_string"))]
+#[case::a_connection_string(json!([{"name": "ledger", "type": "connection_string"}]), Some("only an MCP server of scope Job gets a connection_string"))]
 #[case::an_unused_credential(
     json!([{"name": "key", "type": "credential"}, {"name": "shop", "type": "api_endpoint"}]),
     Some("no api_endpoint uses it")

@@ -71,8 +71,10 @@ pub(super) fn without_final_slash(value: &str) -> &str {
     }
 }
 
-/// Reads `12`, `-12`, `12.50` or `1,200.50`, and omits the commas and the zeros that change nothing.
+/// Reads `12`, `-12`, `12.50`, `1,200.50`, `84,30` or `1.200,50`, and omits the separators and the zeros that change nothing.
 pub(super) fn decimal(text: &str) -> Option<String> {
+    let text = with_decimal_point(text);
+    let text = text.as_ref();
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').map_or((digits, "0"), |(whole, fraction)| (whole, fraction));
     let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -82,6 +84,22 @@ pub(super) fn decimal(text: &str) -> Option<String> {
     let sign = if text.starts_with('-') { "-" } else { "" };
     let fraction = fraction.trim_end_matches('0');
     is_number.then(|| if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") })
+}
+
+/// Returns a number with a decimal comma in the form with a decimal point: `1.200,50` is `1,200.50`. A comma before three digits is none.
+fn with_decimal_point(text: &str) -> Cow<'_, str> {
+    let has_comma = text.rsplit_once(',').is_some_and(|(whole, fraction)| {
+        (1..GROUP_DIGITS).contains(&fraction.len()) && !fraction.contains('.') && !whole.contains(',')
+    });
+    if !has_comma {
+        return Cow::Borrowed(text);
+    }
+    let swap = |c| match c {
+        ',' => '.',
+        '.' => ',',
+        other => other,
+    };
+    Cow::Owned(text.chars().map(swap).collect())
 }
 
 /// Joins groups of three digits: `1,200` is `1200`. `None` if commas are at other places.
@@ -107,7 +125,10 @@ mod tests {
     #[case::a_whole_number("50.00", "50")]
     #[case::a_negative_number("-5.0", "-5")]
     #[case::a_number_with_commas("1,234,567.50", "1234567.5")]
-    #[case::commas_at_other_places("12,34", "12,34")]
+    #[case::a_decimal_comma("84,30", "84.3")]
+    #[case::a_decimal_comma_after_points("1.234.567,5", "1234567.5")]
+    #[case::two_commas("12,34,56", "12,34,56")]
+    #[case::points_at_other_places("12.34,5", "12.34,5")]
     #[case::a_large_first_group("1234,567", "1234,567")]
     #[case::groups_of_zeros("0,200", "0,200")]
     #[case::an_id_with_zeros("007", "007")]

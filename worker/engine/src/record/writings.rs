@@ -16,6 +16,15 @@ const MAX_PLACES: usize = 1_000;
 /// The most characters of soft punctuation in a row.
 const MAX_SOFT_CHARS: usize = 8;
 
+/// The codes of currencies that people write directly beside an amount: `50EUR`.
+const CURRENCIES: [&str; 12] = ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "SEK", "NOK", "DKK"];
+
+/// The length of the code of a currency.
+const CURRENCY_BYTES: usize = 3;
+
+/// The longest label before a colon after which a token begins, in bytes.
+const MAX_LABEL_BYTES: usize = 16;
+
 /// The texts of people.
 #[derive(Debug, Default)]
 pub(super) struct Writings {
@@ -89,20 +98,47 @@ impl Writing {
 fn numbers_at(text: &str, at: u32) -> Vec<String> {
     let at = usize::try_from(at).unwrap_or(usize::MAX);
     let rest = text.get(at..).unwrap_or_default();
+    // `EUR50`
+    let skipped = currency_length(rest).filter(|length| rest.get(*length..).is_some_and(begins_number)).unwrap_or(0);
+    let (at, rest) = (at + skipped, rest.get(skipped..).unwrap_or_default());
     let is_whole = |length: usize| ends_token(text, at + length);
-    let is_digit = |c: char| c.is_ascii_digit();
-    let sign = usize::from(rest.starts_with('-'));
-    let digits = |from: usize| rest.get(from..).map_or(0, |rest| rest.len() - rest.trim_start_matches(is_digit).len());
-    let mut whole = sign + digits(sign);
-    // Groups of three digits, as in `1,200`. `form::decimal` checks the first group.
-    while rest.get(whole..).is_some_and(|rest| rest.starts_with(',')) && digits(whole + 1) == form::GROUP_DIGITS {
+    // `50EUR`
+    let is_amount = |length: usize| {
+        let currency = rest.get(length..).and_then(currency_length);
+        is_whole(length) || currency.is_some_and(|currency| is_whole(length + currency))
+    };
+    let written =
+        if begins_number(rest) { [length_of_number(rest, ',', '.'), length_of_number(rest, '.', ',')] } else { [0, 0] };
+    let decimals = written.into_iter().filter(|length| is_amount(*length));
+    let decimals = decimals.filter_map(|length| form::decimal(rest.get(..length)?));
+    let ibans = iban::leading(rest).filter(|(length, _)| is_whole(*length)).map(|(_, iban)| iban);
+    decimals.chain(ibans).collect()
+}
+
+fn begins_number(text: &str) -> bool {
+    text.strip_prefix('-').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Returns the length of the number that a text begins with. `group` separates groups of three digits, as in `1,200`, and `point` the
+/// fraction. `form::decimal` checks the first group.
+fn length_of_number(text: &str, group: char, point: char) -> usize {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len()
+    };
+    let mut whole = usize::from(text.starts_with('-'));
+    whole += digits(whole);
+    while text.get(whole..).is_some_and(|rest| rest.starts_with(group)) && digits(whole + 1) == form::GROUP_DIGITS {
         whole += 1 + form::GROUP_DIGITS;
     }
-    let has_fraction = rest.get(whole..).is_some_and(|rest| rest.starts_with('.')) && digits(whole + 1) > 0;
-    let length = if has_fraction { whole + 1 + digits(whole + 1) } else { whole };
-    let decimal = rest.get(..length).filter(|_| is_whole(length)).and_then(form::decimal);
-    let ibans = iban::leading(rest).filter(|(length, _)| is_whole(*length)).map(|(_, iban)| iban);
-    decimal.into_iter().chain(ibans).collect()
+    let has_fraction = text.get(whole..).is_some_and(|rest| rest.starts_with(point)) && digits(whole + 1) > 0;
+    if has_fraction { whole + 1 + digits(whole + 1) } else { whole }
+}
+
+/// Returns the length of the code of a currency with which a text begins.
+fn currency_length(text: &str) -> Option<usize> {
+    let code = text.get(..CURRENCY_BYTES)?;
+    CURRENCIES.iter().any(|known| code.eq_ignore_ascii_case(known)).then_some(CURRENCY_BYTES)
 }
 
 /// Returns the first bytes of a text, with ASCII letters in lower case. If the text is shorter, `filler` is in the place of the missing
@@ -113,10 +149,10 @@ fn first_bytes(text: &str, filler: u8) -> u128 {
 }
 
 /// Returns whether a token can begin at a place: after a blank, after hard punctuation, after soft punctuation before which a word
-/// begins, or after the scheme of a URL.
+/// begins, after a label (`to:ada@own.com`), or after the scheme of a URL.
 fn begins_token(text: &str, at: usize) -> bool {
     let (Some(before), Some(after)) = (text.get(..at), text.get(at..)) else { return false };
-    if before.ends_with("://") {
+    if before.ends_with("://") || follows_label(before) && after.starts_with(char::is_alphanumeric) {
         return true;
     }
     let mut rest = before.chars().rev().skip_soft();
@@ -125,6 +161,14 @@ fn begins_token(text: &str, at: usize) -> bool {
         Some(',') => !(is_digit(rest.next()) && is_digit(after.chars().next())),
         Some(last) => is_hard(last),
     }
+}
+
+/// Returns whether a text ends with a label: letters at the beginning of a word, and a colon.
+fn follows_label(text: &str) -> bool {
+    let Some(label) = text.strip_suffix(':') else { return false };
+    let rest = label.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let length = label.len() - rest.len();
+    (2..=MAX_LABEL_BYTES).contains(&length) && rest.chars().next_back().is_none_or(|c| c == ' ' || is_hard(c))
 }
 
 /// Returns whether a token can end at a place.
@@ -207,6 +251,12 @@ mod tests {
     #[case::a_value_with_commas("Pay 1200 EUR", "1,200.00")]
     #[case::an_iban_in_groups("to DE89 3704 0044 0532 0130 00 by noon", "DE89370400440532013000")]
     #[case::an_iban_without_groups("to DE89370400440532013000.", "DE89 3704 0044 0532 0130 00")]
+    #[case::a_currency_after_a_number("Pay 50EUR", "50")]
+    #[case::a_currency_before_a_number("Pay EUR50, please", "50")]
+    #[case::a_decimal_comma("Pay 84,30 EUR", "84.3")]
+    #[case::a_decimal_comma_and_points("Pay 1.234,56 EUR", "1234.56")]
+    #[case::a_decimal_comma_and_a_currency("Pay 84,30EUR.", "84.30")]
+    #[case::after_a_label("Mail to:ada@own.com", "ada@own.com")]
     #[case::a_url("See [this](https://own.com/A).", "https://own.com/A")]
     #[case::the_scheme_in_another_case("See https://own.com/A", "HTTPS://Own.com/A")]
     #[case::a_final_slash("See https://own.com", "https://own.com/")]
@@ -231,6 +281,11 @@ mod tests {
     #[case::a_longer_group("Pay 1,2000", "12000")]
     #[case::another_sign("Pay -50", "50")]
     #[case::an_iban_with_another_digit("to DE89 3704 0044 0532 0130 00", "DE89370400440532013001")]
+    #[case::a_unit_after_a_number("Buy 50kg", "50")]
+    #[case::a_fraction_of_a_decimal_comma("Pay 84,30", "30")]
+    #[case::the_port_of_a_host("See own.com:8080", "8080")]
+    #[case::the_password_of_a_url("See https://user:pw@evil.com", "pw@evil.com")]
+    #[case::after_a_time("At 10:30", "30")]
     #[case::a_homoglyph("Mail ada@own.com", "аda@own.com")]
     #[case::nothing("Mail ada@own.com", " ")]
     fn anything_else_is_not_found(#[case] text: &str, #[case] value: &str) {

@@ -155,17 +155,18 @@ impl<'a> Sentence<'a> {
         Some(Compiled { effects, stays_text: true, fault: None })
     }
 
-    /// Compiles `Never use deleteFile`, and under `never` also `deleteFile`.
+    /// Compiles `Never use deleteFile` and `Never deleteFile`, and under `never` also `deleteFile`.
     fn compile_tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         let deny = |tool: &str| Compiled::of_tools(plain(tool), catalogue, |tool| RuleEffect::ToolDeny { tool });
+        // A word that is no tool may be prose, as in `Lie` or `Never call customers`.
+        let deny_tool =
+            |word: &str| Some(deny(word)).filter(|compiled| compiled.fault.is_none() || reads_as_tool(plain(word)));
+        let is_never = |word: &str| word.eq_ignore_ascii_case("never");
         match self.words.as_slice() {
-            [never, usage, tool] if never.eq_ignore_ascii_case("never") && usage.eq_ignore_ascii_case("use") => {
-                Some(deny(tool))
-            }
-            // A word that is no tool may be prose, such as `Lie`.
-            [word] if self.list == RuleList::Never => {
-                Some(deny(word)).filter(|compiled| compiled.fault.is_none() || reads_as_tool(plain(word)))
-            }
+            [never, usage, tool] if is_never(never) && usage.eq_ignore_ascii_case("use") => Some(deny(tool)),
+            [never, verb, tool] if is_never(never) && is_use(verb) => deny_tool(tool),
+            [never, word] if is_never(never) && reads_as_tool(plain(word)) => Some(deny(word)),
+            [word] if self.list == RuleList::Never => deny_tool(word),
             _ => None,
         }
     }
@@ -209,6 +210,11 @@ impl<'a> Sentence<'a> {
         }
         (&self.words, false)
     }
+}
+
+/// Returns whether a verb says that a tool is used: `call`, `run`.
+pub(crate) fn is_use(verb: &str) -> bool {
+    ["use", "call", "invoke", "run", "execute"].iter().any(|known| verb.eq_ignore_ascii_case(known))
 }
 
 /// Returns whether two words are `needs approval` or a variant of it.

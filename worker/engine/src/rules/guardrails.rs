@@ -1,11 +1,11 @@
 //! The compiled guardrails of a Skill.
 
-mod name_filter;
+mod field_index;
 
 use super::guardrail::{self, Rule, RuleEffect, RuleList, Threshold};
 use crate::schema::property_names;
 use bloomery_crds::v1alpha1::Verdict;
-use name_filter::NameFilter;
+use field_index::FieldIndex;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +19,7 @@ pub struct Guardrails {
     /// The thresholds of all rules.
     thresholds: Vec<ThresholdRule>,
     /// The indexes in `thresholds`, for each field.
-    fields: BTreeMap<String, Vec<usize>>,
-    /// The keys of `fields`, for a fast check.
-    field_names: NameFilter,
+    fields: FieldIndex,
     /// The indexes of the thresholds whose field is in the schema of a tool, for each tool.
     declared: BTreeMap<String, Vec<usize>>,
 }
@@ -108,14 +106,18 @@ impl Guardrails {
         if self.thresholds.is_empty() {
             return Vec::new();
         }
-        let mut values: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+        // Each threshold that applies, with the fault of the first value that breaks it.
+        let mut faults: BTreeMap<usize, Option<String>> = BTreeMap::new();
         let mut parts = vec![arguments];
         while let Some(part) = parts.pop() {
             match part {
                 Value::Object(fields) => {
                     for (name, value) in fields {
-                        if !self.thresholds_of(name).is_empty() {
-                            values.entry(name).or_default().push(value);
+                        for index in self.fields.get(name) {
+                            let fault = faults.entry(*index).or_default();
+                            if fault.is_none() {
+                                *fault = self.thresholds.get(*index).and_then(|rule| rule.threshold.broken_by(value));
+                            }
                         }
                         if value.is_object() || value.is_array() {
                             parts.push(value);
@@ -126,15 +128,13 @@ impl Guardrails {
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
             }
         }
-        let declared = self.declared.get(tool).into_iter().flatten();
-        let present = values.keys().flat_map(|name| self.thresholds_of(name));
-        let applicable: BTreeSet<usize> = declared.chain(present).copied().collect();
-        let violation_detail = |rule: &ThresholdRule| match values.get(rule.threshold.field.as_str()) {
-            Some(values) => values.iter().find_map(|value| rule.threshold.broken_by(value)),
-            None => Some(rule.missing_field_detail()),
-        };
-        let applicable = applicable.into_iter().filter_map(|index| self.thresholds.get(index));
-        applicable.filter_map(|rule| Some(rule.violation(self, violation_detail(rule)?))).collect()
+        for index in self.declared.get(tool).into_iter().flatten() {
+            let missing = || self.thresholds.get(*index).map(ThresholdRule::missing_field_detail);
+            faults.entry(*index).or_insert_with(missing);
+        }
+        let violation =
+            |(index, fault): (usize, Option<String>)| Some(self.thresholds.get(index)?.violation(self, fault?));
+        faults.into_iter().filter_map(violation).collect()
     }
 
     fn add(&mut self, rule: Rule) {
@@ -148,18 +148,12 @@ impl Guardrails {
                     self.add_tool_rule(tool, ToolRule { rule: index, verdict: Verdict::Hold });
                 }
                 RuleEffect::Threshold(threshold) => {
-                    self.field_names.insert(&threshold.field);
-                    self.fields.entry(threshold.field.clone()).or_default().push(self.thresholds.len());
+                    self.fields.add(&threshold.field, self.thresholds.len());
                     self.thresholds.push(ThresholdRule { rule: index, threshold: threshold.clone() });
                 }
             }
         }
         self.rules.push(rule);
-    }
-
-    /// Returns the indexes of the thresholds of a field.
-    fn thresholds_of(&self, name: &str) -> &[usize] {
-        if self.field_names.may_contain(name) { self.fields.get(name).map_or(&[], Vec::as_slice) } else { &[] }
     }
 
     fn add_tool_rule(&mut self, tool: &str, rule: ToolRule) {
@@ -169,7 +163,7 @@ impl Guardrails {
     /// Returns the indexes of the thresholds whose field is a property anywhere in a schema.
     fn declared_by(&self, schema: &Value) -> Vec<usize> {
         let declared: BTreeSet<usize> =
-            property_names(schema).into_iter().flat_map(|name| self.thresholds_of(name)).copied().collect();
+            property_names(schema).into_iter().flat_map(|name| self.fields.get(name)).copied().collect();
         declared.into_iter().collect()
     }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// The rules for the arguments of one tool.
 #[derive(Debug, Default)]
-pub(super) struct DeclaredInputs(Vec<DeclaredInput>);
+pub(crate) struct DeclaredInputs(Vec<DeclaredInput>);
 
 struct DeclaredInput {
     input: ToolInput,
@@ -31,8 +31,13 @@ impl DeclaredInputs {
     }
 
     /// Returns the inputs.
-    pub(super) fn inputs(&self) -> impl Iterator<Item = &ToolInput> {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &ToolInput> {
         self.0.iter().map(|declared| &declared.input)
+    }
+
+    /// Returns whether the Skill declares no input.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Returns the objection to the first argument that breaks a rule.

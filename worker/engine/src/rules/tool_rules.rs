@@ -7,6 +7,8 @@ use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, EffectPolicy, GateReason, SkillSpec, Verdict, When};
 use serde_json::Value;
 use std::cell::LazyCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The compiled rules of one tool.
 #[derive(Debug, Default)]
@@ -26,7 +28,7 @@ pub(super) struct ToolRules {
 struct Policy {
     allowed: Option<When>,
     requires_approval: Option<When>,
-    condition: Option<WrittenCondition>,
+    condition: Option<Arc<WrittenCondition>>,
     reason: Option<String>,
 }
 
@@ -44,7 +46,7 @@ enum Applies {
     /// Every call.
     Always,
     /// The calls for which a condition is true.
-    When(WrittenCondition),
+    When(Arc<WrittenCondition>),
     /// The calls with a value, in one of these arguments, that people did not write.
     Sending(Vec<String>),
 }
@@ -54,6 +56,17 @@ enum Applies {
 struct WrittenCondition {
     text: String,
     compiled: Result<Condition, condition::Error>,
+}
+
+/// The conditions of a Skill, each compiled once. The rule of a prefix of names is a rule of many tools.
+#[derive(Default)]
+pub(super) struct Conditions<'a>(BTreeMap<&'a str, Arc<WrittenCondition>>);
+
+impl<'a> Conditions<'a> {
+    fn get(&mut self, text: &'a str) -> Arc<WrittenCondition> {
+        let compiled = self.0.entry(text).or_insert_with(|| Arc::new(WrittenCondition::new(text)));
+        Arc::clone(compiled)
+    }
 }
 
 /// The reason why a condition has no result for a call.
@@ -89,17 +102,18 @@ pub(crate) fn naming_rules(skill: &SkillSpec, tool: &str) -> impl Iterator<Item 
 }
 
 impl ToolRules {
-    pub(super) fn compile(skill: &SkillSpec, tool: &CatalogueTool) -> Self {
+    pub(super) fn compile<'a>(skill: &'a SkillSpec, tool: &CatalogueTool, conditions: &mut Conditions<'a>) -> Self {
         let policies = skill.declarations_of(&tool.name).filter_map(|declared| declared.policy.as_ref());
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
+        let policies = policies.map(|policy| Policy::compile(policy, conditions)).collect();
         let approvals = approvals.filter(|rule| matches(&rule.tool_id, &tool.name)).map(|rule| ApprovalRule {
-            when: rule.when.as_deref().map_or(Applies::Always, |when| Applies::When(WrittenCondition::new(when))),
+            when: rule.when.as_deref().map_or(Applies::Always, |when| Applies::When(conditions.get(when))),
             action: rule.action.unwrap_or(ApprovalAction::RequireApproval),
             approver: rule.approver.clone(),
             reason: rule.reason.clone(),
         });
         Self {
-            policies: policies.map(Policy::compile).collect(),
+            policies,
             approvals: approvals.collect(),
             optional: tool.optional_arguments(),
             sends: skill.declarations_of(&tool.name).flat_map(|declared| declared.sends.clone()).collect(),
@@ -130,9 +144,9 @@ impl ToolRules {
 
     /// Returns the errors of conditions that cannot be compiled.
     pub(super) fn errors(&self) -> impl Iterator<Item = &condition::Error> {
-        let of_policies = self.policies.iter().filter_map(|policy| policy.condition.as_ref());
+        let of_policies = self.policies.iter().filter_map(|policy| policy.condition.as_deref());
         let conditions = of_policies.chain(self.approvals.iter().filter_map(|rule| match &rule.when {
-            Applies::When(condition) => Some(condition),
+            Applies::When(condition) => Some(condition.as_ref()),
             Applies::Always | Applies::Sending(_) => None,
         }));
         conditions.filter_map(|condition| condition.compiled.as_ref().err())
@@ -174,11 +188,11 @@ impl ToolRules {
 }
 
 impl Policy {
-    fn compile(policy: &CallPolicy) -> Self {
+    fn compile<'a>(policy: &'a CallPolicy, conditions: &mut Conditions<'a>) -> Self {
         Self {
             allowed: policy.allowed,
             requires_approval: policy.requires_approval,
-            condition: policy.condition.as_deref().map(WrittenCondition::new),
+            condition: policy.condition.as_deref().map(|text| conditions.get(text)),
             reason: policy.reason.clone(),
         }
     }
@@ -283,7 +297,7 @@ mod tests {
         skill.policy.as_mut().unwrap().approvals = serde_json::from_value(approvals).unwrap();
         let tools = catalogue::fix(&Run { skill: skill.clone(), ..fixture::run() }, fixture::listed());
         let refund = tools.iter().find(|tool| tool.name == skill.tools[2].name).unwrap();
-        ToolRules::compile(&skill, refund)
+        ToolRules::compile(&skill, refund, &mut Conditions::default())
     }
 
     /// Returns the objections of `tools[].policy` to a refund of 600. Both parts of the policy depend on the condition.
@@ -360,8 +374,8 @@ mod tests {
         let arguments = json!({"order_id": "A-17", "amount": 600});
         let details = |name: &str| -> Vec<String> {
             let tool = tools.iter().find(|tool| tool.name == name).unwrap();
-            let objections =
-                ToolRules::compile(&skill, tool).policy_objections(of_arguments(&Arguments::check(&arguments)), "lead");
+            let objections = ToolRules::compile(&skill, tool, &mut Conditions::default())
+                .policy_objections(of_arguments(&Arguments::check(&arguments)), "lead");
             objections.into_iter().map(|objection| objection.reason.detail).collect()
         };
         assert_eq!(details("process_refund"), ["Everything", "Too much"]);
@@ -406,5 +420,21 @@ mod tests {
     fn a_conditional_policy_without_a_condition_denies_and_holds() {
         let why = "the tool's policy is conditional, but has no condition".to_owned();
         assert_eq!(objections(None), [(Verdict::Deny, why.clone()), (Verdict::Hold, why)]);
+    }
+
+    #[rstest]
+    #[case::words("five hundred", true)]
+    #[case::no_number("NaN", true)]
+    #[case::a_comma("1,000", true)]
+    #[case::nothing("", true)]
+    #[case::large("1000", true)]
+    #[case::small("84.30", false)]
+    fn an_amount_in_a_text_that_is_no_number_is_held(#[case] amount: &str, #[case] is_held: bool) {
+        for when in ["double(order_id) > 500.0", "!(double(order_id) <= 500.0)"] {
+            let rules = rules(json!(null), json!([{"toolId": "process_refund", "when": when}]));
+            let arguments = json!({"order_id": amount});
+            let found = rules.approval_objections(of_arguments(&Arguments::check(&arguments)), "lead");
+            assert_eq!(!found.is_empty(), is_held, "{when}");
+        }
     }
 }

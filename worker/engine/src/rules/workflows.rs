@@ -93,7 +93,10 @@ struct Step {
     text: String,
     /// Whether the step is a tool. Only a call of the tool can complete it.
     is_tool: bool,
+    /// The status by the latest call. It decides which calls are allowed.
     status: StepStatus,
+    /// Whether the step was done at any time. It decides whether the workflow is complete.
+    was_done: bool,
     /// The conditions that a call must meet to complete the step.
     expected: Vec<Expectation>,
     /// The requirements for closing the step, if it is not a tool.
@@ -186,21 +189,21 @@ impl WorkflowTracker {
     }
 
     /// Records that a call completed without error. In each workflow, the next open step of that tool is then done, if the call meets
-    /// the conditions of the step. In a required workflow, this needs all steps before it to be done. The call can also be evidence for
-    /// steps in words. Returns a sentence for each condition that is not met.
+    /// the conditions of the step. In a required workflow, this needs all steps before it to be done. If there is no such step, the call
+    /// counts for the last step of the tool that is done: its arguments and its result replace the earlier ones, and the step is open
+    /// again if a condition is not met. The call can also be evidence for steps in words. Returns a sentence for each condition that is
+    /// not met.
     pub(crate) fn record_completed(&mut self, call: &CompletedCall<'_>) -> Vec<String> {
         self.evidence.insert(call.seq);
         let mut unmet = Vec::new();
         for place in self.tools.get(call.tool).into_iter().flatten() {
             let Some(track) = self.tracks.get_mut(place.track) else { continue };
-            let Some(at) =
-                track.open_step_of(call.tool).filter(|at| !track.required || track.first_undone(*at).is_none())
-            else {
-                continue;
-            };
+            let Some(at) = track.reached_step_of(call.tool) else { continue };
             let faults = track.unmet_by(at, call);
             if faults.is_empty() {
                 track.complete(at, call);
+            } else {
+                track.reopen(at);
             }
             unmet.extend(faults);
         }
@@ -211,7 +214,7 @@ impl WorkflowTracker {
     }
 
     /// Returns the open steps that the finalization gate demands. They belong to required workflows that name the detected
-    /// intent, or that name no intent and were entered.
+    /// intent, or that name no intent and were entered. A step that was done once is not demanded again.
     pub fn incomplete(&self, intent: Option<&str>) -> Vec<MissingStep<'_>> {
         let is_demanded = |track: &&Track| {
             track.required
@@ -225,7 +228,8 @@ impl WorkflowTracker {
             .iter()
             .filter(is_demanded)
             .flat_map(|track| {
-                track.steps.iter().filter(|step| step.status == StepStatus::Todo).map(|step| track.missing_step(step))
+                let open = track.steps.iter().filter(|step| step.status == StepStatus::Todo && !step.was_done);
+                open.map(|step| track.missing_step(step))
             })
             .collect()
     }
@@ -258,6 +262,7 @@ impl Track {
             let list = match step.status {
                 StepStatus::Done { .. } => &mut progress.done,
                 StepStatus::NotApplicable { .. } => &mut progress.not_applicable,
+                StepStatus::Todo if step.was_done => &mut progress.done,
                 StepStatus::Todo => &mut progress.open,
             };
             list.push(step.text.clone());
@@ -278,6 +283,7 @@ impl Step {
             text: text.to_owned(),
             is_tool,
             status: StepStatus::Todo,
+            was_done: false,
             expected: of_step().filter_map(Expectation::new).collect(),
             closing: ClosingRule::new(of_step()),
         }

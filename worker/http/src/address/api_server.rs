@@ -1,6 +1,6 @@
 //! The address of the cluster's API server, which is not allowed as an endpoint.
 
-use super::kind::{AddressKind, parse_address};
+use bloomery_crds::address::{AddressKind, parse_address};
 use std::net::IpAddr;
 
 /// The name of the Service of the API server.
@@ -46,9 +46,4 @@ impl ApiServer {
             Self::None | Self::At(_) | Self::Unknown => None,
         }
     }
-}
-
-/// Returns whether a name, in lower case, is one that every cluster gives its API server.
-pub(super) fn is_api_server_name(name: &str) -> bool {
-    matches!(name, "kubernetes" | "kubernetes.default" | SERVICE | "kubernetes.default.svc.cluster.local")
 }

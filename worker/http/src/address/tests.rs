@@ -61,6 +61,40 @@ fn a_pod_also_calls_addresses_in_listed_ranges() {
 }
 
 #[test]
+fn a_pod_calls_shared_hosts_at_private_addresses_only() {
+    let shared = vec!["gateway.ai.svc".to_owned(), "llm.corp.example".to_owned(), "fd12::7".to_owned()];
+    let policy = AddressPolicy::for_pod("acme", Vec::new()).with_shared(shared);
+    for (host, address) in
+        [("Gateway.ai.svc.", "10.96.0.9"), ("llm.corp.example", "10.0.0.1"), ("[fd12::7]", "fd12::7")]
+    {
+        assert!(allows(&policy, host, address) && policy.refusal_before_lookup(host).is_none(), "{host}");
+    }
+    for (host, address) in [
+        ("gateway.ai.svc", "169.254.169.254"),
+        ("gateway.ai.svc", "127.0.0.1"),
+        ("other.ai.svc", "10.96.0.9"),
+        ("fd12::8", "fd12::8"),
+    ] {
+        assert!(!allows(&policy, host, address), "{host} {address}");
+    }
+}
+
+#[test]
+fn denied_ranges_win_over_everything() {
+    let policy = AddressPolicy::for_pod("acme", ranges(&["10.0.0.0/8"]))
+        .with_shared(vec!["gateway.ai.svc".to_owned()])
+        .without_ranges(ranges(&["10.1.0.0/16", "34.1.2.3/32"]));
+    for host in ["x.example", "shop", "gateway.ai.svc", "10.1.0.7"] {
+        assert!(!allows(&policy, host, "10.1.0.7") && !allows(&policy, host, "::ffff:10.1.0.7"), "{host}");
+    }
+    assert!(!allows(&policy, "api.example.com", "64:ff9b::2201:203"), "34.1.2.3 behind a NAT64 gateway");
+    assert!(!allows(&policy, "api.example.com", "34.1.2.3") && allows(&policy, "api.example.com", "34.1.2.4"));
+    assert!(allows(&policy, "shop", "10.2.0.7"));
+    let refusal = policy.refusal("shop", "10.1.0.7".parse().unwrap()).unwrap();
+    assert_eq!(refusal, "shop is at 10.1.0.7, which the chart's value network.deny refuses");
+}
+
+#[test]
 fn the_api_server_is_refused_by_every_name_and_range() {
     let policy = AddressPolicy::for_pod("default", ranges(&["10.0.0.0/8"]));
     let without_api_server = policy.clone().without_api_server(ApiServer::At(vec!["10.96.0.1".parse().unwrap()]));

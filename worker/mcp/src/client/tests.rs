@@ -134,6 +134,14 @@ async fn a_restricted_client_only_calls_allowed_addresses() {
     assert!(error.to_string().contains("a loopback address"), "{error}");
 }
 
+#[tokio::test]
+async fn a_sidecar_is_named_by_its_container() {
+    let error = client("http://127.0.0.1:9/mcp").as_sidecar().list(LONG_TIMEOUT).await.unwrap_err();
+    let expected =
+        "the tools of the MCP server in the container mcp of this pod (http://127.0.0.1:9/mcp) cannot be listed";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
 #[test]
 fn an_invalid_url_is_refused() {
     let error = Client::new(&McpEndpoint { url: "orders:8080".into() }, Redactor::default()).unwrap_err();

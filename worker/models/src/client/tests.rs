@@ -10,6 +10,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use bloomery_crds::run::KeyFile;
 use bloomery_engine::history::{ModelMessage, Turn};
+use bloomery_http::address::AddressPolicy;
 use bloomery_redact::Redactor;
 use bloomery_testkit::local_server;
 use futures::{StreamExt, stream};
@@ -19,10 +20,14 @@ use std::sync::{Arc, Mutex};
 
 const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
+fn transports() -> Arc<Transports> {
+    Arc::new(Transports::new(AddressPolicy::for_local_machine()))
+}
+
 fn client_of(endpoint: &ModelEndpoint, retry_policy: RetryPolicy) -> Client {
     // Another test may have installed the provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::new(endpoint, "uid-1", retry_policy, Arc::default(), Redactor::default()).unwrap()
+    Client::new(endpoint, "uid-1", retry_policy, transports(), Redactor::default()).unwrap()
 }
 
 fn client(base_url: &str) -> Client {
@@ -342,7 +347,7 @@ fn an_invalid_url_is_refused() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     for url in ["", "models.example", "ftp://models.example"] {
         let error =
-            Client::new(&endpoint(url), "uid-1", RetryPolicy::new(LONG_TIMEOUT), Arc::default(), Redactor::default())
+            Client::new(&endpoint(url), "uid-1", RetryPolicy::new(LONG_TIMEOUT), transports(), Redactor::default())
                 .unwrap_err();
         assert!(error.to_string().contains("is not an http or https URL"), "{error}");
     }
@@ -351,7 +356,7 @@ fn an_invalid_url_is_refused() {
             &endpoint("https://models.example/v1"),
             "uid-1",
             RetryPolicy::new(LONG_TIMEOUT),
-            Arc::default(),
+            transports(),
             Redactor::default()
         )
         .is_ok()

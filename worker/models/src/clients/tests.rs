@@ -11,7 +11,8 @@ const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
 fn clients(models: &[ModelEndpoint], total: Duration) -> Clients {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Clients::new(models, "uid-1", &retry_policy(total), &Redactor::default()).unwrap()
+    Clients::new(models, "uid-1", &retry_policy(total), AddressPolicy::for_local_machine(), &Redactor::default())
+        .unwrap()
 }
 
 fn named(name: &str, url: &str, fallback: &[&str]) -> ModelEndpoint {

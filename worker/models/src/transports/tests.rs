@@ -24,7 +24,11 @@ fn trusting(url: &str, path: &Path) -> ModelEndpoint {
 
 fn clients(endpoint: &ModelEndpoint, total: Duration) -> Clients {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Clients::new(std::slice::from_ref(endpoint), "uid-1", &retry_policy(total), &Redactor::default()).unwrap()
+    Clients::new(std::slice::from_ref(endpoint), "uid-1", &retry_policy(total), local(), &Redactor::default()).unwrap()
+}
+
+fn local() -> AddressPolicy {
+    AddressPolicy::for_local_machine()
 }
 
 async fn ask(clients: &Clients, listener: &dyn Fn(ExternalWait)) -> Result<Answer, Error> {
@@ -59,7 +63,8 @@ async fn missing_certificates_are_retried_and_rotated_ones_take_effect_at_once()
     assert_eq!(messages.len(), parts.len(), "{messages:?}");
     std::fs::write(&path, &wrong).unwrap();
     let without_retries =
-        Clients::new(&[trusting(&url, &path)], "uid-1", &retry_policy(Duration::ZERO), &Redactor::default()).unwrap();
+        Clients::new(&[trusting(&url, &path)], "uid-1", &retry_policy(Duration::ZERO), local(), &Redactor::default())
+            .unwrap();
     let failure = ask(&without_retries, &|_| {}).await.unwrap_err();
     assert!(failure.message.contains("invalid peer certificate"), "{failure}");
 }
@@ -75,14 +80,14 @@ async fn a_certificate_of_an_unknown_ca_is_not_trusted() {
 #[tokio::test]
 async fn models_with_the_same_certificates_and_proxy_share_a_client() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let transports = Transports::default();
+    let transports = Transports::new(local());
     let plain = endpoint("http://models.example/v1");
     for model in [&plain, &ModelEndpoint { name: "fast".into(), ..plain.clone() }] {
         transports.client(model).unwrap();
     }
-    assert_eq!(transports.0.lock().unwrap().len(), 1);
+    assert_eq!(transports.clients.lock().unwrap().len(), 1);
     transports.client(&ModelEndpoint { proxy: Some("http://proxy.example:3128".into()), ..plain }).unwrap();
-    assert_eq!(transports.0.lock().unwrap().len(), 2);
+    assert_eq!(transports.clients.lock().unwrap().len(), 2);
 }
 
 /// Starts a proxy that opens one tunnel. Returns its URL, and a task that returns the target of the tunnel.
@@ -125,4 +130,27 @@ async fn an_unreachable_proxy_is_an_error() {
     let failure = ask(&clients(&endpoint, Duration::ZERO), &|_| {}).await.unwrap_err();
     assert!(failure.message.contains("cannot be reached"), "{failure}");
     assert_eq!(server.request_count(), 0);
+}
+
+#[tokio::test]
+async fn a_model_or_a_proxy_at_a_refused_address_is_not_asked() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (server, url) = Server::start([]).await;
+    let through =
+        |proxy: &str| ModelEndpoint { proxy: Some(proxy.to_owned()), ..endpoint("http://api.example.com/v1") };
+    let metadata = endpoint("http://169.254.169.254/v1");
+    for (refused, why) in [
+        (endpoint(&url), "a loopback address"),
+        (metadata, "a link-local, metadata or reserved address"),
+        (endpoint("https://kubernetes.default.svc/v1"), "is the API server of the cluster"),
+        (endpoint("http://model.other.svc:8080/v1"), "is not a Service of the Job's namespace"),
+        (through("http://169.254.169.254:80"), "a link-local, metadata or reserved address"),
+        (through("http://proxy.other.svc:3128"), "is not a Service of the Job's namespace"),
+    ] {
+        let addresses = AddressPolicy::for_pod("acme", Vec::new());
+        let clients = Clients::new(&[refused], "uid-1", &retry_policy(Duration::ZERO), addresses, &Redactor::default());
+        let error = ask(&clients.unwrap(), &|_| {}).await.unwrap_err();
+        assert!(error.message.contains(why), "{}", error.message);
+    }
+    drop(server);
 }

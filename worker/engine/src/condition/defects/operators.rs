@@ -1,6 +1,7 @@
 //! Operators and functions: the types of their operands, and the texts that the author compares with.
 
 use super::part::{Part, Texts};
+use super::texts::{order_fault, value_fault};
 use super::{Comparison, Defect, Form, Inference, text_fault};
 use crate::condition::kinds::Kinds;
 use bloomery_cel::{Function, Node, Operator};
@@ -11,7 +12,17 @@ impl Inference<'_> {
         let (of_left, of_right) = (self.infer(left), self.infer(right));
         match operator {
             Operator::Equal | Operator::Unequal => self.compare(&of_left, &of_right, Comparison::Whole),
+            Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual
+                if of_left.kinds.may_be(Kinds::TEXT) && of_right.kinds.may_be(Kinds::TEXT) =>
+            {
+                self.check_order(&of_left);
+                self.check_order(&of_right);
+            }
             Operator::In => {
+                if matches!(right, Node::List(items) if items.is_empty()) {
+                    self.found.defects.push(Defect::Constant("a value in [] is always false".to_owned()));
+                    return Kinds::BOOL;
+                }
                 self.compare(&of_left, &of_right.item(), Comparison::Whole);
                 if let Node::Text(name) = left
                     && of_right.kinds.may_be(Kinds::MAP)
@@ -74,17 +85,18 @@ impl Inference<'_> {
             self.check_operand(&function.to_string(), part.kinds, accepted);
         }
         if let ([whole, part], Kinds::BOOL) = (parts.as_slice(), returned) {
-            self.compare(whole, part, Comparison::Part);
+            let comparison = if function == Function::EndsWith { Comparison::End } else { Comparison::Part };
+            self.compare(whole, part, comparison);
         }
         let form = Form::returned_by(function, parts.first().and_then(|part| part.form));
         Part { form, ..Part::of_kinds(returned) }
     }
 
-    /// Checks the operand of a function that is true or false.
-    pub(super) fn operand(&mut self, function: &str, operand: &Node, accepted: Kinds) -> Part {
-        let operand = self.infer(operand).kinds;
-        self.check_operand(function, operand, accepted);
-        Part::of_kinds(Kinds::BOOL)
+    /// Checks the operand of a function that is true or false. Returns the form of the operand's text.
+    pub(super) fn operand(&mut self, function: &str, operand: &Node, accepted: Kinds) -> Option<Form> {
+        let operand = self.infer(operand);
+        self.check_operand(function, operand.kinds, accepted);
+        operand.form
     }
 
     fn check_operand(&mut self, function: &str, operand: Kinds, accepted: Kinds) {
@@ -95,8 +107,40 @@ impl Inference<'_> {
     fn compare(&mut self, left: &Part, right: &Part, comparison: Comparison) {
         if left.texts == Texts::NotConstant {
             self.check_texts(left.form, &right.texts, comparison);
+            self.check_values(left, &right.texts, comparison);
         } else if right.texts == Texts::NotConstant && comparison == Comparison::Whole {
             self.check_texts(right.form, &left.texts, comparison);
+            self.check_values(right, &left.texts, comparison);
+        }
+    }
+
+    /// Records whether a value can have the texts that the author wrote. Another tool of the rule may allow other values.
+    fn check_values(&mut self, value: &Part, texts: &Texts, comparison: Comparison) {
+        let Texts::Written(texts) = texts else { return };
+        if value.path.is_empty() || value.is_absent {
+            return;
+        }
+        for text in texts.iter().filter(|text| !text.is_empty()) {
+            let key = (value.path.clone(), text.clone());
+            let is_allowed = |allowed: &str| match comparison {
+                Comparison::Whole => allowed == text,
+                Comparison::Part | Comparison::End => allowed.contains(text.as_str()),
+            };
+            match &value.allowed {
+                Some(allowed) if !allowed.iter().any(|allowed| is_allowed(allowed)) => {
+                    self.found.impossible_texts.insert(key, value_fault(&value.path, text, allowed));
+                }
+                _ => {
+                    self.found.possible_texts.insert(key);
+                }
+            }
+        }
+    }
+
+    /// Reports the number that a text by which values are ordered is.
+    fn check_order(&mut self, part: &Part) {
+        if let Texts::Written(texts) = &part.texts {
+            self.found.defects.extend(texts.iter().find_map(|text| order_fault(text)).map(Defect::Text));
         }
     }
 

@@ -3,6 +3,8 @@
 use super::texts::Form;
 use crate::condition::kinds::Kinds;
 use crate::condition::shape::{Fields, Shape};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What is known about a part of a condition.
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub(super) struct Part {
     pub(super) form: Option<Form>,
     /// The texts that the author wrote for it.
     pub(super) texts: Texts,
+    /// The only texts that it may be, if a schema lists them.
+    pub(super) allowed: Option<Arc<BTreeSet<String>>>,
 }
 
 /// The texts that an author wrote for a part of a condition.
@@ -58,6 +62,7 @@ impl Part {
             is_absent: false,
             form: None,
             texts: Texts::NotConstant,
+            allowed: shape.texts.clone(),
         }
     }
 

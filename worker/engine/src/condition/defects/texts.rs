@@ -1,6 +1,11 @@
 //! Texts that a part of a condition never has: `host(url) == 'Bit.ly'`.
 
-use bloomery_cel::{Function, is_host, is_part_of_host};
+use bloomery_cel::{Function, Pattern, is_host, is_part_of_host};
+use bloomery_crds::nearest::nearest;
+use std::collections::BTreeSet;
+
+/// The beginning of the sentence about a text that a value never has.
+const NEVER_TRUE: &str = "the comparison can never be true";
 
 /// The form of the texts that a function returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,13 +16,18 @@ pub enum Form {
     Lower,
 }
 
+/// The most values of a schema in a sentence.
+const MAX_SHOWN_VALUES: usize = 8;
+
 /// The way in which a text is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// With the whole value.
     Whole,
-    /// With a part of the value, by `contains`, `startsWith` or `endsWith`.
+    /// With a part of the value, by `contains` or `startsWith`.
     Part,
+    /// With the end of the value, by `endsWith`.
+    End,
 }
 
 /// A text that an author probably does not mean.
@@ -45,16 +55,23 @@ impl Form {
     fn refusal(self, text: &str, comparison: Comparison) -> Option<String> {
         let may_be = match (self, comparison) {
             (Self::Host(_), Comparison::Whole) => is_host(text),
-            (Self::Host(_), Comparison::Part) => is_part_of_host(text),
+            (Self::Host(_), Comparison::Part | Comparison::End) => is_part_of_host(text),
             (Self::Lower, _) => !text.bytes().any(|byte| byte.is_ascii_uppercase()),
         };
         let verb = if comparison == Comparison::Whole { "is never" } else { "never contains" };
         (!may_be).then(|| match self {
             Self::Host(function) => {
-                format!("{function}() {verb} {text:?}: it returns only the name of a host, in lower case")
+                format!("{NEVER_TRUE}: {function}() {verb} {text:?}: it returns only the name of a host, in lower case")
             }
-            Self::Lower => format!("lowerAscii() {verb} {text:?}: it returns no capital letters"),
+            Self::Lower => format!("{NEVER_TRUE}: lowerAscii() {verb} {text:?}: it returns no capital letters"),
         })
+    }
+
+    fn function(self) -> Function {
+        match self {
+            Self::Host(function) => function,
+            Self::Lower => Function::LowerAscii,
+        }
     }
 }
 
@@ -64,13 +81,95 @@ pub fn text_fault(form: Option<Form>, text: &str, comparison: Comparison) -> Opt
         let instead = form.and_then(|form| meant(form, text, comparison));
         return Some(TextFault { sentence, is_certain: true, instead });
     }
+    if let Some(Form::Host(function)) = form
+        && comparison == Comparison::End
+        && !text.starts_with('.')
+        && text.contains('.')
+    {
+        let sentence = format!(
+            "{function}() ends with {text:?} also for \"evil-{text}\": write {function}(...) == '{text}' || \
+             {function}(...).endsWith('.{text}')"
+        );
+        return Some(TextFault { sentence, is_certain: true, instead: None });
+    }
     let trimmed = without_quotes(text);
-    let is_unlikely = comparison == Comparison::Whole && trimmed != text && !trimmed.is_empty();
-    is_unlikely.then(|| TextFault {
-        sentence: format!("{text:?} has blanks or quotes at its ends, and a value must have the same"),
+    if comparison == Comparison::Whole && trimmed != text && !trimmed.is_empty() {
+        let sentence = format!("{text:?} has blanks or quotes at its ends, and a value must have the same");
+        return Some(TextFault { sentence, is_certain: false, instead: Some(trimmed.to_owned()) });
+    }
+    let is_wildcard = (text.starts_with('*') || text.ends_with('*'))
+        && text.contains(|c: char| c.is_alphanumeric())
+        && !text.contains(char::is_whitespace);
+    is_wildcard.then(|| TextFault {
+        sentence: format!(
+            "{text:?} has a \"*\", which stands only for itself here: write startsWith(), endsWith() or matches()"
+        ),
         is_certain: false,
-        instead: Some(trimmed.to_owned()),
+        instead: None,
     })
+}
+
+/// Returns the fault of a text that is not among the values that a schema allows.
+pub(super) fn value_fault(path: &str, text: &str, allowed: &BTreeSet<String>) -> TextFault {
+    let shown: Vec<String> = allowed.iter().take(MAX_SHOWN_VALUES).map(|value| format!("{value:?}")).collect();
+    TextFault {
+        sentence: format!("{NEVER_TRUE}: {path} is never {text:?}, only {}", shown.join(", ")),
+        is_certain: true,
+        instead: nearest(text, allowed.iter().map(String::as_str)).map(str::to_owned),
+    }
+}
+
+/// Returns the fault of a number that is written as a text, if values are ordered by it.
+pub(super) fn order_fault(text: &str) -> Option<TextFault> {
+    text.trim().parse::<f64>().ok().filter(|_| text.contains(|c: char| c.is_ascii_digit()))?;
+    let sentence = format!(
+        "the comparison is that of texts, letter by letter, and \"1000\" comes before {text:?}: compare numbers, as in \
+         double(...) > 500.0"
+    );
+    Some(TextFault { sentence, is_certain: true, instead: None })
+}
+
+/// Returns the fault of a pattern that contains a capital letter, for a value that has none. It is certain only if each match has the
+/// letter.
+pub(super) fn pattern_fault(form: Form, pattern: &Pattern) -> Option<TextFault> {
+    let text = pattern.as_str();
+    let letter = literal_capital(text)?;
+    let is_certain = !text.contains(['|', '?', '*', '{']);
+    let function = form.function();
+    let consequence =
+        if is_certain { "so the pattern never matches" } else { "so a part of the pattern never matches" };
+    let sentence = format!("{function}() returns no capital letter such as {letter:?}, {consequence}");
+    let instead = Some(text.to_ascii_lowercase()).filter(|_| !text.contains('\\'));
+    Some(TextFault { sentence, is_certain, instead })
+}
+
+/// Returns the first capital letter that a pattern demands: not within brackets, not escaped, and not where the case does not matter.
+fn literal_capital(pattern: &str) -> Option<char> {
+    let ignores_case = pattern.split("(?").skip(1).any(|flags| {
+        flags.split([')', ':', '-']).next().is_some_and(|flags| flags.contains('i') && !flags.contains(['<', 'P']))
+    });
+    if ignores_case {
+        return None;
+    }
+    let mut brackets = 0_u32;
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                // `\p{Lu}` and `\x{41}` have their letters in brackets.
+                if matches!(chars.next(), Some('p' | 'P' | 'x' | 'u' | 'U')) {
+                    return None;
+                }
+            }
+            '[' => brackets += 1,
+            ']' => brackets = brackets.saturating_sub(1),
+            // The name of a group.
+            '<' => return None,
+            _ if brackets == 0 && c.is_ascii_uppercase() => return Some(c),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Returns the text that an author probably means, if a value of the form can have it.
@@ -114,6 +213,13 @@ mod tests {
     #[case::quotes_of_a_plain_text(None, "'ada'", Comparison::Whole, Some((false, Some("ada"))))]
     #[case::a_blank_of_a_plain_text(None, " ada", Comparison::Whole, Some((false, Some("ada"))))]
     #[case::a_plain_text(None, "Ada", Comparison::Whole, None)]
+    #[case::the_end_of_another_host(HOST, "own.com", Comparison::End, Some((true, None)))]
+    #[case::the_end_after_a_dot(HOST, ".own.com", Comparison::End, None)]
+    #[case::a_top_level_domain(HOST, "com", Comparison::End, None)]
+    #[case::a_wildcard(None, "*@own.com", Comparison::Whole, Some((false, None)))]
+    #[case::a_wildcard_in_a_part(None, "own.*", Comparison::Part, Some((false, None)))]
+    #[case::only_a_star(None, "**", Comparison::Part, None)]
+    #[case::a_statement(None, "SELECT *", Comparison::Part, None)]
     #[case::only_a_blank(None, " ", Comparison::Whole, None)]
     fn a_text_that_a_value_never_has_is_a_fault(
         #[case] form: Option<Form>,
@@ -123,5 +229,28 @@ mod tests {
     ) {
         let fault = text_fault(form, text, comparison);
         assert_eq!(fault.as_ref().map(|fault| (fault.is_certain, fault.instead.as_deref())), expected, "{fault:?}");
+    }
+
+    #[rstest]
+    #[case::a_capital("HTTP:", Some(true))]
+    #[case::an_alternative("http:|HTTP:", Some(false))]
+    #[case::an_optional_part("(HTTP)?:", Some(false))]
+    #[case::a_class("[A-Z]+", None)]
+    #[case::an_escape("\\W\\S+", None)]
+    #[case::a_property("\\p{Lu}X", None)]
+    #[case::the_case_does_not_matter("(?i)HTTP:", None)]
+    #[case::a_group("(?:HTTP)", Some(false))]
+    fn a_capital_letter_in_a_pattern_is_never_in_a_text_without_any(
+        #[case] text: &str,
+        #[case] is_certain: Option<bool>,
+    ) {
+        let condition = crate::condition::Condition::compile(&format!("x.matches(r'{text}')")).unwrap();
+        let nodes = condition.nodes();
+        let pattern = nodes.iter().find_map(|node| match node {
+            bloomery_cel::Node::Matches(_, pattern) => Some(pattern),
+            _ => None,
+        });
+        let fault = pattern_fault(Form::Lower, pattern.unwrap());
+        assert_eq!(fault.map(|fault| fault.is_certain), is_certain);
     }
 }

@@ -16,6 +16,7 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     let place = json!({"type": "object", "properties": {"country": {"type": "string"}}});
     let pay = json!({"type": "object", "properties": {
         "amount": {"type": "number"}, "count": {"type": "integer", "minimum": 0}, "place": place,
+        "mode": {"type": "string", "enum": ["fast", "slow"]},
     }});
     let spec = json!({
         "problem": {"statement": "Help with mail"}, "policy": policy, "tools": tools,
@@ -112,6 +113,31 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     ]}]}),
     "spec.policy.workflows[0].expect[0].condition", "no step before \"send_email\" has the name \"send_money\"", None
 )]
+#[case::a_text_that_the_schema_does_not_allow(
+    json!({"approvals": [{"toolId": "send_*", "when": "mode == 'fats'"}]}), "spec.policy.approvals[0].when",
+    "the comparison can never be true: mode is never \"fats\", only \"fast\", \"slow\"", Some("write \"fast\"")
+)]
+#[case::the_end_of_another_host(
+    json!({"approvals": [{"toolId": "send_email", "when": "!host(body).endsWith('own.com')"}]}), "spec.policy.approvals[0].when",
+    "host() ends with \"own.com\" also for \"evil-own.com\": write host(...) == 'own.com' || host(...).endsWith('.own.com')", None
+)]
+#[case::a_pattern_with_capitals(
+    json!({"approvals": [{"toolId": "send_email", "when": "body.lowerAscii().matches('HTTP:')"}]}), "spec.policy.approvals[0].when",
+    "lowerAscii() returns no capital letter such as 'H', so the pattern never matches", Some("write \"http:\"")
+)]
+#[case::a_number_as_a_text(
+    json!({"approvals": [{"toolId": "send_email", "when": "body > '500'"}]}), "spec.policy.approvals[0].when",
+    "the comparison is that of texts, letter by letter, and \"1000\" comes before \"500\": compare numbers, as in double(...) > 500.0",
+    None
+)]
+#[case::an_empty_list_in_the_condition(
+    json!({"approvals": [{"toolId": "send_email", "when": "!(body in [])"}]}), "spec.policy.approvals[0].when",
+    "a part of the condition is constant: a value in [] is always false", Some("body is a string")
+)]
+#[case::a_threshold_of_a_misspelt_argument(
+    json!({"guardrails": {"never": ["amuont > 500"]}}), "spec.policy.guardrails.never[0]",
+    "no tool of the MCP server has an argument \"amuont\": the rule applies to no call without it", Some("did you mean \"amount\"?")
+)]
 #[case::evidence_of_no_tool(
     json!({"workflows": [{"name": "w", "required": true, "steps": ["ask"], "expect": [{"step": "ask", "evidence": {"tool": "send_emial"}}]}]}),
     "spec.policy.workflows[0].expect[0].evidence.tool",
@@ -153,9 +179,13 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
     "approvals": [{"toolId": "send_money", "when": "amount > 5"}], "guardrails": {"never": ["amount <= 0"]},
 }))]
 #[case::deliberately_no_tool(json!({"approvals": [{"toolId": "trade_*"}], "allowUnmatched": true}))]
+#[case::prose(json!({"guardrails": {"never": ["Never call customers", "Never write snake_case", "Never pay more than 500", "Lie"]}}))]
+#[case::a_text_that_the_schema_allows(json!({"approvals": [{"toolId": "send_money", "when": "mode in ['slow'] || mode.startsWith('fa')"}]}))]
+#[case::a_source_beside_the_default(json!({"effects": "require_approval", "approvals": [{"toolId": "send_email", "when": "!fromUser(body)"}]}))]
+#[case::the_end_of_a_host(json!({"approvals": [{"toolId": "send_email", "when": "host(body) == 'own.com' || host(body).endsWith('.own.com')"}]}))]
 #[case::a_core_tool(json!({"approvals": [{"toolId": "write_file", "when": "path != 'a.md'"}]}))]
 #[case::the_sources_of_the_items(json!({"approvals": [
-    {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'send_*'))"},
+    {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'read_file'))"},
 ]}))]
 #[case::a_list_with_two_uses(json!({"lists": {"own": ["Own.com"]}, "approvals": [
     {"toolId": "send_email", "when": "!recipients.all(r, r in lists.own || domain(r) in lists.own)"},
@@ -178,6 +208,14 @@ fn a_rule_that_fits_the_server_is_no_finding(#[case] policy: Value) {
 #[case::a_condition(
     json!({"approvals": [{"toolId": "send_money", "when": "double(amount) > 500.0"}]}), "spec.policy.approvals[0].when",
     "write \"double(amount) > 500.0 || amount < 0\", or give amount a minimum in spec.tools[].inputs"
+)]
+#[case::with_a_factor(
+    json!({"approvals": [{"toolId": "send_money", "when": "amount * 2 > 1000"}]}), "spec.policy.approvals[0].when",
+    "write \"amount * 2 > 1000 || amount < 0\", or give amount a minimum in spec.tools[].inputs"
+)]
+#[case::with_another_argument(
+    json!({"approvals": [{"toolId": "send_money", "when": "amount + count > 1000"}]}), "spec.policy.approvals[0].when",
+    "write \"amount + count > 1000 || amount < 0\", or give amount a minimum in spec.tools[].inputs"
 )]
 #[case::turned_round(
     json!({"approvals": [{"toolId": "send_money", "when": "!(500 >= amount)"}]}), "spec.policy.approvals[0].when",
@@ -289,6 +327,22 @@ fn a_list_from_a_config_map_is_known() {
 #[case::a_rule_that_opens_a_denied_tool(
     json!({"effects": "deny", "approvals": [{"toolId": "send_money", "when": "count > 5"}]}), "spec.policy.approvals[0]",
     "names send_money, so effects: deny does not apply to it: a call that no rule holds is allowed"
+)]
+#[case::a_threshold_that_opens_a_held_tool(
+    json!({"effects": "require_approval", "approvals": [{"toolId": "send_money", "when": "count > 5"}]}), "spec.policy.approvals[0]",
+    "names send_money, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
+)]
+#[case::a_wildcard_in_a_text(
+    json!({"approvals": [{"toolId": "send_email", "when": "body != '*@own.com'"}]}), "spec.policy.approvals[0].when",
+    "\"*@own.com\" has a \"*\", which stands only for itself here: write startsWith(), endsWith() or matches()"
+)]
+#[case::a_source_that_the_model_can_write(
+    json!({"approvals": [{"toolId": "send_email", "when": "!fromTool(body, 'send_email')"}]}), "spec.policy.approvals[0].when",
+    "send_email is not readOnly: its result may repeat what the model passes to it"
+)]
+#[case::all_of_no_earlier_calls(
+    json!({"approvals": [{"toolId": "send_email", "when": "!calls('send_money').all(c, c.count == 5)"}]}), "spec.policy.approvals[0].when",
+    "calls('send_money').all(...) is also true if there are none"
 )]
 fn a_rule_that_may_not_mean_what_it_says_is_a_warning(
     #[case] policy: Value,

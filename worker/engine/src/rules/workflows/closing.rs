@@ -114,6 +114,7 @@ impl WorkflowTracker {
             && let Some(step) = self.tracks.get_mut(place.track).and_then(|track| track.steps.get_mut(place.step))
         {
             step.status = status;
+            step.was_done |= matches!(status, StepStatus::Done { .. });
         }
     }
 

@@ -6,6 +6,17 @@ use crate::condition::{self, Arguments};
 use crate::record::{CallFacts, StepFacts};
 
 impl WorkflowTracker {
+    /// Records that a call of a read-only tool failed. The last step of the tool that is done is then open again: the call was to show
+    /// once more that it is done.
+    pub(crate) fn record_failed_read(&mut self, tool: &str) {
+        for place in self.tools.get(tool).into_iter().flatten() {
+            let Some(track) = self.tracks.get_mut(place.track) else { continue };
+            if let Some(at) = track.reached_step_of(tool) {
+                track.reopen(at);
+            }
+        }
+    }
+
     /// Returns the reasons why required workflows do not allow a call, one sentence for each condition that is not met. Conditions over
     /// the result are left out.
     pub(crate) fn unmet_before(
@@ -37,22 +48,47 @@ impl Track {
         faults.map(|fault| self.sentence(step, &fault)).collect()
     }
 
-    /// Completes a step, and keeps its arguments and result for the conditions of later steps.
+    /// Completes a step, and keeps its arguments and result for the conditions of later steps. If a step is completed again with other
+    /// arguments, the steps after it are open again: they were done for something else.
     pub(super) fn complete(&mut self, at: usize, call: &CompletedCall<'_>) {
         let is_read = self.steps.iter().any(|step| !step.expected.is_empty());
         let Some(step) = self.steps.get_mut(at) else { return };
+        let is_same = self.outcomes.get(&step.text).is_some_and(|known| known.get("args") == call.arguments);
+        let is_other_subject = is_read && step.was_done && !is_same;
         step.status = StepStatus::Done { evidence: call.seq };
+        step.was_done = true;
         if is_read {
             let fields = [("args", call.arguments.cloned()), ("result", call.result_value())];
             let known = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
             self.outcomes.insert(step.text.clone(), known.collect());
         }
+        if is_other_subject {
+            for later in at + 1..self.steps.len() {
+                self.reopen(later);
+            }
+        }
     }
 
-    /// Returns the step that a call of a tool would complete: the next open one, or else the last one.
+    /// Returns the position of the step for which a call of a tool counts: the next open one, or else the last one that is done. In a
+    /// required workflow, all steps before it must be done.
+    pub(super) fn reached_step_of(&self, tool: &str) -> Option<usize> {
+        let is_reached = |at: &usize| !self.required || self.first_undone(*at).is_none();
+        let is_done = |step: &Step| step.is_done_by(tool) && matches!(step.status, StepStatus::Done { .. });
+        let last_done = || self.steps.iter().rposition(is_done).filter(is_reached);
+        self.open_step_of(tool).filter(is_reached).or_else(last_done)
+    }
+
+    /// Opens a step again, and forgets the arguments and the result of the call that had completed it.
+    pub(super) fn reopen(&mut self, at: usize) {
+        let Some(step) = self.steps.get_mut(at) else { return };
+        step.status = StepStatus::Todo;
+        self.outcomes.remove(&step.text);
+    }
+
+    /// Returns the step that a call of a tool would complete: the one for which it counts, or else the last one.
     fn step_of(&self, tool: &str) -> Option<&Step> {
         let last = || self.steps.iter().rposition(|step| step.is_done_by(tool));
-        self.steps.get(self.open_step_of(tool).or_else(last)?)
+        self.steps.get(self.reached_step_of(tool).or_else(last)?)
     }
 
     fn sentence(&self, step: &Step, fault: &str) -> String {

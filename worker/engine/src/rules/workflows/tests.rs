@@ -165,6 +165,23 @@ fn complete(progress: &mut WorkflowTracker, tool: &str, seq: u64, order: &str, r
 }
 
 #[test]
+fn a_step_for_another_subject_opens_the_steps_after_it() {
+    let condition = json!({"step": "process_refund", "condition": "args.order_id == steps.verify_identity.args.order_id"});
+    let steps_of_refund = ["verify_identity", "check_eligibility", "process_refund"];
+    let workflow = Workflow {
+        expect: serde_json::from_value(json!([condition])).unwrap(),
+        ..workflow("refund", &steps_of_refund, Some(true), &[])
+    };
+    let mut progress = WorkflowTracker::new(&[workflow], TOOLS);
+    for (seq, tool) in [(1, "verify_identity"), (2, "check_eligibility"), (3, "verify_identity")] {
+        assert_eq!(complete(&mut progress, tool, seq, "A-17", "yes"), [""; 0]);
+    }
+    assert_eq!(progress.missing_before("process_refund"), [], "the same order again");
+    assert_eq!(complete(&mut progress, "verify_identity", 4, "B-1", "yes"), [""; 0]);
+    assert_eq!(steps(&progress.missing_before("process_refund")), ["check_eligibility"]);
+}
+
+#[test]
 fn a_step_in_words_is_closed_only_by_the_evidence_that_it_names() {
     let mut progress = with_evidence();
     let step = "confirm with the customer";
@@ -266,6 +283,20 @@ fn a_tool_that_is_two_steps_completes_one_step_per_call() {
     assert_eq!(progress.missing_before("verify_identity"), []);
     progress.complete_call("verify_identity", 4);
     assert_eq!(done(&progress), [true, true, true]);
+}
+
+#[test]
+fn a_step_that_is_open_again_is_not_demanded_again() {
+    let mut progress = refund(&["refund"]);
+    for (tool, seq) in [("verify_identity", 1), ("check_eligibility", 2), ("process_refund", 3)] {
+        progress.complete_call(tool, seq);
+    }
+    progress.record_failed_read("verify_identity");
+    assert_eq!(steps(&progress.missing_before("process_refund")), ["verify_identity"]);
+    assert_eq!(progress.incomplete(Some("refund")), []);
+    assert_eq!(progress.projection()[0].done.len(), 3);
+    progress.complete_call("verify_identity", 9);
+    assert_eq!(progress.missing_before("process_refund"), []);
 }
 
 #[test]

@@ -97,7 +97,16 @@ pub(crate) fn complete_with(id: &CallId, text: &str, result: Option<&str>, share
 pub(crate) fn fail(id: &CallId, text: &str, shared: &mut Shared) {
     shared.give_back(id);
     let times = shared.calls.count_failure(id);
+    reopen_step(id, shared);
     settle(id, Settlement::Failed, &failed_text(text, times), shared);
+}
+
+/// Opens the workflow step of a read that failed. A failed call with effect is known not to have happened, and changes no step.
+fn reopen_step(id: &CallId, shared: &mut Shared) {
+    let read = tool_of(id, shared).filter(|tool| tool.read_only).map(|tool| tool.name.clone());
+    if let Some(tool) = read {
+        shared.rules.workflows.record_failed_read(&tool);
+    }
 }
 
 fn begin_calls(seq: u64, answer: &Answer, shared: &mut Shared) {
@@ -180,6 +189,7 @@ fn retry_or_lose(id: &CallId, text: &str, shared: &mut Shared) {
     if (read_only || idempotent) && !has_drifted && call.tries < MAX_TRIES {
         call.state = CallState::Retry;
     } else if read_only {
+        reopen_step(id, shared);
         settle(id, Settlement::Failed, &failed_text(text, 1), shared);
     } else {
         settle(id, Settlement::Indeterminate, text, shared);

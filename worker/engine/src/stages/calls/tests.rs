@@ -340,6 +340,29 @@ fn an_argument_that_a_rule_cannot_mean_is_denied_where_the_skill_declares_inputs
     }
 }
 
+/// The schema lists the fields of `payment`, and accepts others.
+#[rstest]
+#[case::as_listed(json!({"payment": {"amount": 1, "note": "x"}}), None)]
+#[case::another_case(json!({"payment": {"Amount": 600}}), Some("the field \"Amount\" differs from \"amount\" only in its case"))]
+#[case::both_in_a_list(
+    json!({"parts": [{"cost": 1, "Cost": 600}]}), Some("the field \"Cost\" differs from \"cost\" only in its case")
+)]
+#[case::without_a_variant(json!({"parts": [{"cost": 1, "costs": 600}]}), None)]
+fn a_field_within_an_argument_is_not_written_in_another_case(
+    #[case] arguments: serde_json::Value,
+    #[case] reason: Option<&str>,
+) {
+    let mut run = run();
+    let inputs = json!([{"name": "payment", "type": "object"}, {"name": "parts", "type": "array"}]);
+    run.skill.tools[2].inputs = serde_json::from_value(inputs).unwrap();
+    let mut world = World::new(run, vec![asks(&[("process_refund", arguments)]), good_answer()], ALL_WELL);
+    let payment = json!({"type": "object", "properties": {"amount": {"type": "number"}}});
+    world.listed[2].input_schema = json!({"type": "object", "properties": {"payment": payment, "parts": {}}});
+    world.play_out();
+    let ruling = world.conversation.shared.calls.rulings().last[0].clone();
+    assert_eq!(ruling.reason.as_deref(), reason, "{ruling:?}");
+}
+
 /// A tool that no rule names. `order_id` is its only argument.
 #[rstest]
 #[case::denied(json!({"effects": "deny"}), "process_refund", Verdict::Deny)]

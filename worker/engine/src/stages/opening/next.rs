@@ -66,7 +66,7 @@ fn summary(resource: &BoundResource) -> ResourceSummary {
     let rendering = match &resource.source {
         ResourceSource::Value(value) => Some(value.clone()),
         ResourceSource::Mount { path, .. } => Some(path.clone()),
-        ResourceSource::Secret(_) => None,
+        ResourceSource::Secret(_) | ResourceSource::ForServer { .. } => None,
     };
     ResourceSummary {
         name: resource.name.clone(),

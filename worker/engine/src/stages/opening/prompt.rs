@@ -81,7 +81,7 @@ fn resource_line(bound: &BoundResource, run: &Run) -> Option<String> {
         ResourceSource::Mount { path, read_only: true } => format!("files at {path}, to read only"),
         ResourceSource::Mount { path, read_only: false } => format!("files at {path}"),
         ResourceSource::Value(value) if !bound.kind.is_secret() => value.clone(),
-        ResourceSource::Value(_) | ResourceSource::Secret(_) => return None,
+        ResourceSource::Value(_) | ResourceSource::Secret(_) | ResourceSource::ForServer { .. } => return None,
     };
     let declared = run.skill.resources.iter().find(|declared| declared.name == bound.name);
     let description = declared.and_then(|declared| declared.description.as_deref());

@@ -38,6 +38,7 @@ async fn every_list_reads_all_pages() {
 #[case::pages(|request: &Value| page(request, 33, &[]), "the list has more than 32 pages")]
 #[case::endless(|request: &Value| page(request, usize::MAX, &[]), "the list has more than 32 pages")]
 #[case::tools(|request: &Value| page(request, 1, &tools(513, "")), "the list has more than 512 tools")]
+#[case::ten_thousand_tools(|request: &Value| page(request, 1, &tools(10_000, "")), "the list has more than 512 tools")]
 #[case::bytes(|request: &Value| page(request, 3, &tools(9, &"x".repeat(60_000))), "the list has more than 1048576 bytes")]
 #[tokio::test]
 async fn a_list_beyond_the_limits_is_unusable(#[case] respond: fn(&Value) -> Response, #[case] reason: &str) {
@@ -125,6 +126,17 @@ async fn a_redirect_is_refused_without_a_retry(#[case] status: u16) {
         status.as_u16()
     );
     assert_eq!(error, Error::Refused { server: url, message });
+}
+
+#[tokio::test]
+async fn a_redirect_to_a_metadata_address_is_not_followed() {
+    let metadata = "http://169.254.169.254/latest/meta-data/";
+    let url = answering((StatusCode::FOUND, [("location", metadata)])).await;
+    let error = client(&url).list(LONG_TIMEOUT).await.unwrap_err().to_string();
+    assert!(
+        error.contains(&format!("it redirects to {metadata} (HTTP 302), and redirects are not followed")),
+        "{error}"
+    );
 }
 
 #[rstest]

@@ -99,7 +99,7 @@ async fn a_stream_that_is_resumed_again_and_again_does_not_extend_the_timeout() 
     assert_eq!(server.count("tools/call"), 1);
 }
 
-/// The server sends 64 MiB. The client closes the connection early.
+/// The server sends 100 MiB. The client closes the connection early.
 #[rstest]
 #[tokio::test]
 async fn a_result_that_is_too_large_is_not_read_to_its_end(#[values(true, false)] as_events: bool) {
@@ -119,7 +119,7 @@ async fn a_result_that_is_too_large_is_not_read_to_its_end(#[values(true, false)
             async move {
                 let bytes = head.map_or_else(|| Bytes::from(vec![b'x'; CHUNK]), Bytes::from);
                 counted.fetch_add(bytes.len(), Ordering::Relaxed);
-                (at < 64 * 1024 * 1024 / CHUNK).then_some((Ok::<_, std::io::Error>(bytes), (at + 1, None)))
+                (at < 100 * 1024 * 1024 / CHUNK).then_some((Ok::<_, std::io::Error>(bytes), (at + 1, None)))
             }
         });
         raw(kind, Body::from_stream(body))

@@ -179,6 +179,45 @@ fn a_later_call_can_complete_a_step() {
     assert_eq!(verdicts(&world), [Verdict::Allow, Verdict::Allow, Verdict::Allow, Verdict::Deny]);
 }
 
+/// Plays calls of `verify_identity` (`v`) and `process_refund` (`r`) about orders. The order `C-2` is not good. Returns the verdicts.
+fn refunds(calls: &[(&str, &str)], tools: Tools) -> Vec<Verdict> {
+    let mut policy = verified();
+    policy["workflows"][0]["expect"][0]["condition"] = json!("result.verified == true && args.order_id != 'C-2'");
+    let tool = |short: &str| if short == "v" { "verify_identity" } else { "process_refund" };
+    let one = |(short, order): &(&str, &str)| asks(&[(tool(short), json!({"order_id": order}))]);
+    let answers = calls.iter().map(one).chain([good_answer()]).collect();
+    verdicts(&world(policy, "Refund", answers, tools))
+}
+
+const ALL_VERIFIED: Tools = |_, _| Reply::Completed(r#"{"verified": true}"#);
+
+#[rstest]
+#[case::not_verified("C-2", Verdict::Deny)]
+#[case::verified("A-17", Verdict::Allow)]
+fn the_latest_call_of_a_step_counts(#[case] order: &str, #[case] expected: Verdict) {
+    let found = refunds(&[("v", "A-17"), ("v", order), ("r", "A-17")], ALL_VERIFIED);
+    assert_eq!(found, [Verdict::Allow, Verdict::Allow, expected]);
+}
+
+#[test]
+fn a_read_that_fails_opens_its_step_again() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let found =
+        refunds(&[("v", "A-17"), ("v", "A-17"), ("r", "A-17")], |_, _| match CALLS.fetch_add(1, Ordering::Relaxed) {
+            0 => Reply::Completed(r#"{"verified": true}"#),
+            _ => Reply::Failed("the order is closed"),
+        });
+    assert_eq!(found, [Verdict::Allow, Verdict::Allow, Verdict::Deny]);
+}
+
+#[test]
+fn a_second_order_needs_its_own_verification() {
+    let calls = [("v", "A-17"), ("r", "A-17"), ("r", "B-1"), ("v", "B-1"), ("r", "B-1"), ("r", "A-17")];
+    let (allow, deny) = (Verdict::Allow, Verdict::Deny);
+    assert_eq!(refunds(&calls, ALL_VERIFIED), [allow, allow, deny, allow, allow, deny]);
+}
+
 /// A refund needs the step `explain`, which closes as `expected` says.
 fn explained(expected: &serde_json::Value, answers: Vec<crate::event::Answer>) -> World {
     let mut run = Run { people: true, ..run() };

@@ -1,20 +1,22 @@
 //! The resources of an MCP server: those of its Skill, within the limits of the installation.
 
-use super::super::validate::InvalidSkill;
 use crate::apply::quantity;
 use crate::settings::{Amounts, McpSettings};
 use k8s_openapi::api::core::v1::ResourceRequirements;
 
 /// Returns the resources of a server: those of the Skill, or else the default of the installation. A limit that neither sets is that
 /// of the installation.
-pub(super) fn resolve(
+///
+/// # Errors
+/// Returns a sentence for each amount that is above the largest one.
+pub fn resolve(
     own: Option<&ResourceRequirements>,
     settings: &McpSettings,
-) -> Result<ResourceRequirements, InvalidSkill> {
+) -> Result<ResourceRequirements, Vec<String>> {
     let mut resources = own.unwrap_or(&settings.resources).clone();
     let faults = own.map(|own| faults(own, &settings.max_resources)).unwrap_or_default();
     if !faults.is_empty() {
-        return Err(InvalidSkill::new(faults));
+        return Err(faults);
     }
     if !settings.max_resources.is_empty() {
         let limits = resources.limits.get_or_insert_default();
@@ -58,7 +60,7 @@ mod tests {
             max_resources: serde_json::from_str(max).unwrap(),
         };
         let own: Option<ResourceRequirements> = serde_json::from_value(own.clone()).unwrap();
-        let resolved = resolve(own.as_ref(), &settings).map_err(|invalid| invalid.faults)?;
+        let resolved = resolve(own.as_ref(), &settings)?;
         Ok(serde_json::to_value(resolved).unwrap())
     }
 

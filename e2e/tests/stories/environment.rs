@@ -1,0 +1,232 @@
+//! Faults of what is around a Job: containers and requests that others add to its pod, objects that are deleted while it runs, an API
+//! server that does not answer, and an operator that was uninstalled.
+
+use std::time::Duration;
+
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::Skill;
+use bloomery_e2e::harness::machine::Process;
+use bloomery_e2e::harness::{Tenant, cluster, eventually, operator, refund_of, story, story_alone};
+use bloomery_testkit::json::typed;
+use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, PersistentVolumeClaim, Pod, Secret, Service};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+/// The time for which the API server does not answer.
+const OUTAGE: Duration = Duration::from_secs(30);
+
+/// The name of the container that a policy adds to pods.
+const SIDECAR: &str = "proxy";
+
+#[tokio::test]
+async fn a_job_ends_although_a_sidecar_that_was_injected_runs_on() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let policy = InjectedSidecar::create(tenant).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        // The probe of the Skill has a sidecar too.
+        skill.ready().await;
+        let job = tenant.job("refund").await;
+        let containers = job.pod(1).await.spec.expect("a pod has a spec").containers;
+        assert!(containers.iter().any(|container| container.name == SIDECAR), "the policy is in force");
+        let status = job.succeeded().await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
+        shop.assert_refunded_once("A-17").await;
+        eventually("the pod of the ended Job to be deleted", async || {
+            let pods = job.pods().await;
+            if pods.is_empty() { Ok(()) } else { Err(pods.len()) }
+        })
+        .await;
+        policy.delete().await;
+    })
+    .await;
+}
+
+/// An admission policy that adds a sidecar to the worker pods of a tenant. It stands for a webhook, such as that of a service mesh.
+struct InjectedSidecar<'t> {
+    tenant: &'t Tenant,
+}
+
+impl<'t> InjectedSidecar<'t> {
+    /// Creates the policy, and waits until it is in force.
+    async fn create(tenant: &'t Tenant) -> Self {
+        let policy = Self { tenant };
+        let name = &tenant.namespace;
+        let image = cluster::image("e2e-orders");
+        let sidecar = format!(
+            "Object{{spec: Object.spec{{containers: [Object.spec.containers{{name: '{SIDECAR}', image: '{image}', \
+             imagePullPolicy: 'IfNotPresent', securityContext: Object.spec.containers.securityContext{{\
+             allowPrivilegeEscalation: false, capabilities: Object.spec.containers.securityContext.capabilities{{drop: ['ALL']}}}}}}]}}}}"
+        );
+        let pods = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
+        let only = "object.spec.containers[0].name in ['worker', 'sample']";
+        policy
+            .apply(
+                "MutatingAdmissionPolicy",
+                &json!({
+                    "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+                    "matchConstraints": {"resourceRules": [pods]},
+                    "matchConditions": [{"name": "workers", "expression": only}],
+                    "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": sidecar}}],
+                }),
+            )
+            .await;
+        let in_tenant = json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}});
+        policy.apply("MutatingAdmissionPolicyBinding", &json!({"policyName": name, "matchResources": in_tenant})).await;
+        let (pods, dry_run) = (tenant.api::<Pod>(), PostParams { dry_run: true, ..PostParams::default() });
+        eventually("the policy to add the sidecar", async || {
+            let sample = pods.create(&dry_run, &sample()).await.map_err(|error| error.to_string())?;
+            let containers = sample.spec.expect("a pod has a spec").containers.len();
+            if containers == 2 { Ok(()) } else { Err(format!("{containers} containers")) }
+        })
+        .await;
+        policy
+    }
+
+    async fn apply(&self, kind: &str, spec: &Value) {
+        let name = &self.tenant.namespace;
+        let object = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec,
+        });
+        let apply = PatchParams::apply("bloomery-e2e").force();
+        let written = self.api(kind).patch(name, &apply, &Patch::Apply(&object)).await;
+        written.unwrap_or_else(|error| panic!("{kind} {name} cannot be written: {error}"));
+    }
+
+    async fn delete(self) {
+        for kind in ["MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"] {
+            let deleted = self.api(kind).delete(&self.tenant.namespace, &DeleteParams::default()).await;
+            deleted.unwrap_or_else(|error| panic!("{kind} cannot be deleted: {error}"));
+        }
+    }
+
+    fn api(&self, kind: &str) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
+        Api::all_with(self.tenant.cluster.client.clone(), &ApiResource::from_gvk(&kind))
+    }
+}
+
+/// A pod that is never created.
+fn sample() -> Pod {
+    typed(json!({
+        "metadata": {"name": "sample"},
+        "spec": {
+            "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [{
+                "name": "sample", "image": "sample",
+                "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
+            }],
+        },
+    }))
+}
+
+#[tokio::test]
+async fn a_limit_range_may_change_the_pods_and_one_that_refuses_them_is_named() {
+    let limits =
+        |limits: Value| -> LimitRange { typed(json!({"metadata": {"name": "limits"}, "spec": {"limits": [limits]}})) };
+    story(async |tenant| {
+        tenant
+            .create(limits(json!({"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "10m"}})))
+            .await;
+        let shop = tenant.shop(&[refund_of("A-17"), refund_of("A-18")]).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        skill.ready().await;
+        let job = tenant.job("refund").await;
+        let worker = job.pod(1).await.spec.expect("a pod has a spec").containers.remove(0);
+        let limit = worker.resources.and_then(|resources| resources.limits?.get("cpu").cloned());
+        assert_eq!(limit.map(|limit| limit.0).as_deref(), Some("2"), "the LimitRange has changed the pod");
+        job.succeeded().await;
+
+        tenant.remove::<LimitRange>("limits").await;
+        tenant.create(limits(json!({"type": "Container", "max": {"memory": "128Mi"}}))).await;
+        let refused = tenant.job("refused").goal("Refund order A-18").await;
+        refused.until_reason("PodNotStarting", &["the API server refuses the pod", "maximum memory"]).await;
+        assert_eq!(refused.pods().await.len(), 0);
+        tenant.remove::<LimitRange>("limits").await;
+        refused.succeeded().await;
+        shop.assert_refunded_once("A-18").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_running_job_survives_the_deletion_of_its_claim_its_revision_and_its_secret() {
+    story(async |tenant| {
+        let ledger = tenant.ledger().await;
+        let model = tenant.model_server_with_key(&[refund_of("A-17").hold(3, "thinking")], "sk-1").await;
+        tenant.secret("llm", "key", "sk-1").await;
+        tenant.model("default").with_key_from("llm", "key").await;
+        let skill = tenant.skill("cs-tier-1").await;
+        let revision = skill.ready().await.revision.expect("a Skill that is ready has a revision").name;
+        let job = tenant.job("refund").await;
+        model.until_held("thinking").await;
+
+        let before = tenant.api::<ConfigMap>().get(&revision).await.expect("the revision exists").uid();
+        tenant.remove::<PersistentVolumeClaim>(names::MEMORY_CLAIM).await;
+        tenant.remove::<ConfigMap>(&revision).await;
+        tenant.remove::<Secret>("llm").await;
+        eventually("the revision to be created again", async || {
+            let found = tenant.api::<ConfigMap>().get_opt(&revision).await.map_err(|error| error.to_string())?;
+            let uid = found.ok_or("it does not exist")?.uid();
+            if uid == before { Err("it is not deleted".to_owned()) } else { Ok(()) }
+        })
+        .await;
+        model.release("thinking").await;
+        assert_eq!(job.succeeded().await.attempt.map(|attempt| attempt.number), Some(1));
+        ledger.assert_refunded_once("A-17").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_ends_although_the_api_server_does_not_answer_for_thirty_seconds() {
+    story_alone(async |tenant| {
+        if !cluster::is_local_or_skips("stopping the API server") {
+            return;
+        }
+        let shop = tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").await;
+        shop.model.until_held("thinking").await;
+        let service = tenant.api::<Service>().get("model").await.expect("the Service of the model exists");
+        let address = service.spec.and_then(|spec| spec.cluster_ip).expect("it has an address");
+
+        let server = Process::of_daemon("kube-apiserver");
+        server.freeze();
+        // Without the API server, because its proxy does not answer either.
+        let release = format!("http://{address}:8080/control/release/thinking");
+        let released = reqwest::Client::new().post(release).send().await;
+        tokio::time::sleep(OUTAGE).await;
+        server.thaw();
+        released.expect("the model answers");
+
+        let status = job.succeeded().await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
+        shop.assert_refunded_once("A-17").await;
+        operator::leader(&tenant.cluster).await;
+        let again = tenant.job("again").await;
+        again.until("the operator to start a Job", |status| status.attempt.is_some()).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_namespace_is_deleted_after_the_operator_was_uninstalled() {
+    story_alone(async |tenant| {
+        tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
+        tenant.skill("cs-tier-1").await.ready().await;
+        let job = tenant.job("refund").await;
+        job.until("its start", |status| status.attempt.is_some()).await;
+        operator::uninstalled(&tenant.cluster, async || {
+            let skills = tenant.api::<Skill>().list(&ListParams::default()).await.expect("the CRDs stay");
+            assert_eq!(skills.items.len(), 1);
+            tenant.delete().await;
+            tenant.gone().await;
+        })
+        .await;
+    })
+    .await;
+}

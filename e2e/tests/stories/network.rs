@@ -1,0 +1,167 @@
+//! The network policies of the operator, and what tenants may not connect to.
+
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{McpServer, Model, ModelSpec, SkillSpec};
+use bloomery_e2e::harness::{Tenant, Turn, call, conversation, refund_of, story, typed, until};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::ResourceExt;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::json;
+
+/// The network policy of a story that lets nothing connect to the pods of a server.
+const CLOSED: &str = "closed-by-the-story";
+
+/// Declares an API that Jobs may bind, and no tools.
+fn use_an_api(spec: &mut SkillSpec) {
+    spec.mcp_server = None;
+    spec.tools = Vec::new();
+    spec.resources =
+        serde_json::from_value(json!([{"name": "api", "type": "api_endpoint", "required": true}])).expect("resources");
+}
+
+#[tokio::test]
+async fn the_pods_of_a_tenant_have_policies_that_are_restored() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        let ready = skill.ready().await;
+        assert!(conditions::is_true(&ready.conditions, ConditionType::NetworkReady));
+        let policies = tenant.api::<NetworkPolicy>();
+        let found = policies.list(&ListParams::default()).await.expect("policies can be listed");
+        let mut found: Vec<String> = found.iter().map(ResourceExt::name_any).collect();
+        found.sort();
+        assert_eq!(found, [names::ISOLATION_POLICY, "cs-tier-1-mcp", "cs-tier-1-worker"]);
+        tenant.remove::<NetworkPolicy>(names::ISOLATION_POLICY).await;
+        let opened = Patch::Merge(json!({"spec": {"ingress": [{}]}}));
+        policies.patch("cs-tier-1-mcp", &PatchParams::default(), &opened).await.expect("the policy is changed");
+        until(&policies, "cs-tier-1-mcp", "the policy as the operator writes it", |policy| {
+            let ingress = policy.spec.as_ref().and_then(|spec| spec.ingress.as_ref());
+            ingress.and_then(|rules| rules.first()).is_some_and(|rule| rule.from.is_some())
+        })
+        .await;
+        until(&policies, names::ISOLATION_POLICY, "the policy that isolates the pods", |_| true).await;
+        tenant.job("refund").await.succeeded().await;
+        shop.assert_refunded_once("A-17").await;
+        skill.delete().await;
+        bloomery_e2e::harness::gone(&policies, "cs-tier-1-mcp", None).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_that_binds_an_api_has_a_policy_of_its_own() {
+    let turns = [
+        call("http_get", json!({"resource": "api", "path": "/effects/summary"})),
+        Turn::answer("A-17").after_result("HTTP 200 OK"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").with(use_an_api).await.ready().await;
+        let job = tenant.job("bound").binding("api", json!({"value": shop.ledger.url})).await;
+        job.succeeded().await;
+        let name = names::job_policy(&job.name, &job.uid);
+        let policy = tenant.api::<NetworkPolicy>().get(&name).await.expect("the Job has a policy");
+        let egress = policy.spec.and_then(|spec| spec.egress).unwrap_or_default();
+        assert_eq!(
+            serde_json::to_value(&egress).expect("JSON")[0]["to"][0]["podSelector"]["matchLabels"]["app"],
+            "ledger"
+        );
+        job.delete().await;
+        bloomery_e2e::harness::gone(&tenant.api::<NetworkPolicy>(), &name, None).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_tenant_may_not_connect_to_is_named_and_gets_no_policy() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[]).await;
+        let alias = json!({
+            "metadata": {"name": "alias"}, "spec": {"type": "ExternalName", "externalName": "kubernetes.default.svc.cluster.local"},
+        });
+        tenant.create::<k8s_openapi::api::core::v1::Service>(typed(alias)).await;
+        for (name, url, proxy, why) in [
+            ("metadata", "http://169.254.169.254/v1", None, "a link-local, metadata or reserved address"),
+            ("api-server", "https://kubernetes.default.svc/v1", None, "is the API server of the cluster"),
+            ("node", "http://10.0.0.1:30001/v1", None, "a private address"),
+            ("neighbour", "http://model.another-tenant.svc:8080/v1", None, "is not a Service of this namespace"),
+            ("alias", "http://alias:8080/v1", None, "of type ExternalName"),
+            ("proxy", "https://api.openai.com/v1", Some("http://169.254.169.254:80"), "spec.proxy: 169.254.169.254"),
+        ] {
+            let spec = ModelSpec {
+                base_url: url.to_owned(),
+                proxy: proxy.map(str::to_owned),
+                ..bloomery_testkit::suite::model(bloomery_crds::v1alpha1::ModelProvider::Openai)
+            };
+            tenant.model(name).with_spec(spec).await;
+            until(&tenant.api::<Model>(), name, "a Model that may not be called", |model| {
+                let conditions = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+                conditions::find(conditions, ConditionType::Stalled)
+                    .is_some_and(|stalled| stalled.reason == "EgressNotAllowed" && stalled.message.contains(why))
+            })
+            .await;
+        }
+        let skill = tenant.skill("connected").with(|spec| {
+            let server = spec.mcp_server.as_mut().expect("the Skill has a server");
+            server.egress = serde_json::from_value(json!([{"host": "ledger.another-tenant.svc"}])).expect("egress");
+        });
+        let parts = ["spec.mcpServer.egress[0]", "is not a Service of this namespace"];
+        skill.await.until_reason(ConditionType::NetworkReady, "EgressNotAllowed", &parts).await;
+        tenant.skill("cs-tier-1").with(use_an_api).await.ready().await;
+        let job = tenant.job("bound").binding("api", json!({"value": "http://169.254.169.254/latest"})).await;
+        job.until_reason("EgressNotAllowed", &["spec.resources.api", "metadata"]).await;
+        let policies = tenant.api::<NetworkPolicy>().list(&ListParams::default()).await.expect("policies can be listed");
+        assert!(!policies.iter().any(|policy| policy.name_any() == names::job_policy(&job.name, &job.uid)));
+        shop.model.assert_no_violations().await;
+    })
+    .await;
+}
+
+/// Returns whether the cluster enforces network policies. A probe cannot reach a server to which nothing may connect.
+async fn enforces_policies(tenant: &Tenant) -> bool {
+    let closed = json!({
+        "metadata": {"name": CLOSED},
+        "spec": {"podSelector": {"matchLabels": {"app": "orders"}}, "policyTypes": ["Ingress"], "ingress": []},
+    });
+    tenant.create::<NetworkPolicy>(typed(closed)).await;
+    tenant.orders_server().await;
+    let skill = tenant.skill("closed").served_by("orders").await;
+    let found = skill
+        .until("a probe that has ended", |status| {
+            conditions::find(&status.conditions, ConditionType::McpVerified)
+                .is_some_and(|verified| verified.status == "True" || verified.reason == "ProbeFailed")
+        })
+        .await;
+    skill.delete().await;
+    tenant.remove::<NetworkPolicy>(CLOSED).await;
+    !conditions::is_true(&found.conditions, ConditionType::McpVerified)
+}
+
+#[tokio::test]
+async fn a_cluster_that_enforces_policies_lets_pods_connect_only_to_what_is_listed() {
+    let turns = [
+        call("process_refund", json!({"order_id": "B-2", "amount": 1})),
+        Turn::answer("B-2").after_result("the ledger cannot be reached"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17"), conversation("B-2", turns)]).await;
+        if !enforces_policies(tenant).await {
+            eprintln!("skipped: the network plugin of this cluster does not enforce network policies");
+            return;
+        }
+        // The worker reaches DNS, its model, its server and the operator, and the server its ledger.
+        tenant.skill("cs-tier-1").await.ready().await;
+        tenant.job("refund").await.succeeded().await;
+        shop.assert_refunded_once("A-17").await;
+        // The server of this Skill lists nothing.
+        let unlisted = tenant.skill("unlisted").with(|spec| {
+            let container = spec.mcp_server.take().and_then(|server| server.container);
+            spec.mcp_server = Some(McpServer { container, ..McpServer::default() });
+        });
+        unlisted.await.ready().await;
+        tenant.job("unlisted").for_skill("unlisted").goal("Refund order B-2").await.succeeded().await;
+        assert!(!shop.ledger.summary().await.orders.contains_key("B-2"), "nothing was refunded");
+    })
+    .await;
+}

@@ -1,0 +1,109 @@
+//! What a namespace allows its Skills and Models to ask for.
+
+use bloomery_e2e::harness::admission::ObjectApi;
+use bloomery_e2e::harness::{Refusal, eventually, story};
+use serde_json::{Value, json};
+
+fn skill_with(image: &str, limits: &Value) -> Value {
+    let container = json!({"image": image});
+    json!({"problem": {"statement": "p"}, "mcpServer": {"container": container}, "engine": {"limits": limits}})
+}
+
+fn model(name: &str, url: &str) -> Value {
+    json!({"provider": "openai", "model": name, "baseUrl": url})
+}
+
+async fn refuses(objects: &ObjectApi, spec: &Value, expected: &str) {
+    let refusal = objects.refuses("limited", spec).await;
+    assert!(refusal.contains(expected), "`{expected}` should be in: {refusal}");
+}
+
+/// Waits until the API server refuses a Skill: it sees a change of the namespace a moment later.
+async fn until_refused(skills: &ObjectApi, spec: &Value) {
+    eventually("the limits of the namespace to be in force", async || match skills.try_create("limited", spec).await {
+        Err(Refusal(_)) => Ok(()),
+        Ok(()) => Err("the Skill was accepted"),
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
+    story(async |tenant| {
+        let (skills, models) = (tenant.skills(), tenant.models());
+        let any = skill_with("docker.io/anyone/server:1", &json!({"tokens": 900_000}));
+        skills.create("earlier", &any).await;
+        tenant
+            .annotate(&json!({
+                "bloomery.dev/allowed-images": "registry.example/team, registry.example/shared/search",
+                "bloomery.dev/max-tokens": "100000",
+                "bloomery.dev/max-duration": "1h",
+                "bloomery.dev/max-steps": "60",
+                "bloomery.dev/allowed-models": "gpt-5-mini,claude-*",
+                "bloomery.dev/allowed-model-urls": "https://api.openai.com/v1,https://gateway.example/",
+            }))
+            .await;
+        until_refused(&skills, &any).await;
+        let other = json!({"spec": {"version": 2}});
+        skills.change("earlier", &other).await.expect_err("its spec is beyond the limits");
+        skills.change("earlier", &json!({"metadata": {"labels": {"team": "a"}}})).await.expect("its spec is the same");
+
+        let low = json!({"tokens": 100_000, "duration": "1h", "steps": 60});
+        for image in [
+            "registry.example/team/server:1",
+            "registry.example/team/a/b@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "registry.example/shared/search:5",
+        ] {
+            skills.accepts("limited", &skill_with(image, &low)).await;
+        }
+        for image in [
+            "docker.io/anyone/server:1",
+            "registry.example/team-b/server:1",
+            "registry.example/shared/search-engine:1",
+            "registry.example/shared/search:5/other",
+            "server",
+        ] {
+            refuses(&skills, &skill_with(image, &low), &format!("and not {image}")).await;
+        }
+        let image = "registry.example/team/server:1";
+        for (limits, expected) in [
+            (json!({"tokens": 100_001}), "spec.engine.limits.tokens: the namespace"),
+            (json!({}), "asks for 200000, which is the default"),
+            (json!({"tokens": 9, "steps": 61}), "allows at most 60, and the Skill asks for 61"),
+            (json!({"tokens": 9, "duration": "1h1s"}), "and the Skill asks for 1h1s"),
+        ] {
+            refuses(&skills, &skill_with(image, &limits), expected).await;
+        }
+        let without_server = json!({"problem": {"statement": "p"}, "engine": {"limits": {"tokens": 9}}});
+        skills.accepts("limited", &without_server).await;
+
+        models.accepts("limited", &model("claude-sonnet-5", "https://gateway.example/anthropic")).await;
+        models.accepts("limited", &model("gpt-5-mini", "https://api.openai.com/v1")).await;
+        refuses(&models, &model("gpt-5", "https://api.openai.com/v1"), "and not gpt-5").await;
+        let elsewhere = "https://api.openai.com/v1.evil.example";
+        refuses(&models, &model("gpt-5-mini", elsewhere), &format!("and not {elsewhere}")).await;
+
+        // A value that is no number allows nothing.
+        tenant.annotate(&json!({"bloomery.dev/max-tokens": "many"})).await;
+        until_refused(&skills, &skill_with(image, &json!({"tokens": 9}))).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_edits_in_a_namespace_cannot_change_its_limits() {
+    story(async |tenant| {
+        tenant.bind("lea@acme.io", "admin", "skills").await;
+        let asked = |verb: &str| {
+            json!({
+                "namespace": tenant.namespace, "group": "", "resource": "namespaces", "name": tenant.namespace,
+                "verb": verb,
+            })
+        };
+        assert!(tenant.is_allowed("lea@acme.io", &asked("get")).await, "an admin of the namespace reads it");
+        for verb in ["update", "patch"] {
+            assert!(!tenant.is_allowed("lea@acme.io", &asked(verb)).await, "{verb}");
+        }
+    })
+    .await;
+}

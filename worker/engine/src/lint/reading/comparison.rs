@@ -1,0 +1,93 @@
+//! Comparisons with a number in sentences.
+
+use crate::rules::guardrail::plain;
+
+/// A comparison with a number within a sentence.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Compared<'a> {
+    /// The compared field, if it is a name.
+    pub(super) field: Option<&'a str>,
+    /// The operator in CEL.
+    pub(super) operator: &'static str,
+    pub(super) number: &'a str,
+}
+
+/// Returns the first comparison with a number, such as `amount > 500`, `>500` or `500 <= amount`.
+pub(super) fn find_comparison(text: &str) -> Option<Compared<'_>> {
+    let is_sign = |c: char| "<>=!≤≥≠".contains(c);
+    let mut offset = 0;
+    while let Some(rest) = text.get(offset..) {
+        let start = offset + rest.find(is_sign)?;
+        let (before, rest) = text.split_at_checked(start)?;
+        let length = rest.find(|c: char| !is_sign(c)).unwrap_or(rest.len());
+        let (signs, after) = rest.split_at_checked(length)?;
+        offset = start + signs.len();
+        // An arrow (`->`) compares nothing, and neither does the `=` of an address (`?id=5`).
+        let Some(operator) = read_operator(signs).filter(|_| !before.ends_with('-')) else { continue };
+        if signs == "=" && !after.starts_with(char::is_whitespace) {
+            continue;
+        }
+        let left = before.split_whitespace().next_back().map(plain).unwrap_or_default();
+        let right = after.split_whitespace().next().map(plain).unwrap_or_default();
+        if begins_a_number(right) {
+            return Some(Compared { field: is_name(left).then_some(left), operator, number: right });
+        }
+        if begins_a_number(left) && is_name(right) {
+            return Some(Compared { field: Some(right), operator: swap_sides(operator), number: left });
+        }
+    }
+    None
+}
+
+/// Returns the first comparison in words, such as `amount over 500`. Its field must be an argument: `refunds over $500` is prose.
+pub(super) fn find_comparison_in_words<'a>(
+    words: &[&'a str],
+    is_argument: impl Fn(&str) -> bool,
+) -> Option<Compared<'a>> {
+    words.iter().enumerate().filter(|(_, word)| is_argument(word)).find_map(|(at, &field)| {
+        let after = words.get(at + 1..)?;
+        let after = after.strip_prefix(&["is"]).unwrap_or(after);
+        let (operator, number) = match after {
+            ["over" | "above" | "exceeding" | "exceeds", number, ..]
+            | ["more" | "greater" | "higher" | "larger", "than", number, ..] => (">", number),
+            ["under" | "below", number, ..] | ["less" | "lower" | "smaller", "than", number, ..] => ("<", number),
+            ["at", "least", number, ..] => (">=", number),
+            ["at", "most", number, ..] => ("<=", number),
+            _ => return None,
+        };
+        begins_a_number(number).then_some(Compared { field: Some(field), operator, number })
+    })
+}
+
+/// Returns the operator in CEL, or nothing if the signs are no comparison.
+fn read_operator(signs: &str) -> Option<&'static str> {
+    Some(match signs {
+        ">" => ">",
+        "<" => "<",
+        ">=" | "≥" => ">=",
+        "<=" | "≤" => "<=",
+        "==" | "=" => "==",
+        "!=" | "≠" => "!=",
+        _ => return None,
+    })
+}
+
+/// Returns the operator of the same comparison with its sides swapped.
+fn swap_sides(operator: &'static str) -> &'static str {
+    match operator {
+        ">" => "<",
+        "<" => ">",
+        ">=" => "<=",
+        "<=" => ">=",
+        other => other,
+    }
+}
+
+fn begins_a_number(word: &str) -> bool {
+    word.trim_start_matches(['-', '$', '€', '£']).starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

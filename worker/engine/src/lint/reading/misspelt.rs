@@ -1,0 +1,59 @@
+//! Words that seem to name a tool which does not exist.
+
+use crate::rules::guardrail::{is_use, reads_as_tool};
+use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
+use std::collections::BTreeSet;
+
+/// The shortest word without the form of a name that is compared with the names of tools, in bytes.
+const MIN_WORD_BYTES: usize = 6;
+
+/// A word that seems to name a tool.
+pub(super) struct Misspelt<'a> {
+    pub(super) word: &'a str,
+    /// The nearest tool.
+    near: Option<&'a str>,
+    /// Whether the author certainly means a tool.
+    pub(super) is_certain: bool,
+}
+
+impl Misspelt<'_> {
+    pub(super) fn hint(&self) -> String {
+        match self.near {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => "to have it enforced, write \"Never use <tool>\" with the name of a tool".to_owned(),
+        }
+    }
+}
+
+/// Returns the first word of a sentence that seems to name a tool, but is none. `is_known` says whether a word is the name of a tool or of
+/// an argument.
+pub(super) fn find<'a>(
+    words: &[&'a str],
+    tools: &BTreeSet<&'a str>,
+    is_known: impl Fn(&str) -> bool,
+) -> Option<Misspelt<'a>> {
+    let is_alone = words.len() == 1;
+    words.iter().enumerate().filter(|(_, word)| !is_known(word)).find_map(|(at, &word)| {
+        let is_used = at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|verb| is_use(verb));
+        let near = nearest(word.trim_end_matches('*'), tools.iter().copied());
+        let is_typo = near.is_some_and(|near| is_near(word, near));
+        let (is_meant, is_certain) = if has_form_of_tool(word) {
+            (is_used || near.is_some(), is_typo || near.is_some_and(|near| has_same_letters(word, near)))
+        } else {
+            let is_same = near.is_some_and(|near| has_same_letters(word, near));
+            let is_near_alone = is_alone && is_typo && word.len() >= MIN_WORD_BYTES;
+            (is_same && (is_used || is_alone) || is_near_alone, is_same)
+        };
+        is_meant.then_some(Misspelt { word, near, is_certain })
+    })
+}
+
+/// Returns whether a word has the form of a tool's name, and not that of an emphasis, such as `_never_` and `*ever*`.
+fn has_form_of_tool(word: &str) -> bool {
+    reads_as_tool(word) && !word.starts_with(['*', '_']) && (!word.contains('*') || is_prefix(word))
+}
+
+/// Returns whether a word is a prefix of names with `*` at its end.
+pub(super) fn is_prefix(word: &str) -> bool {
+    word.strip_suffix('*').is_some_and(|prefix| !prefix.is_empty() && !prefix.contains('*'))
+}
