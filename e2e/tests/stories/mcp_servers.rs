@@ -52,10 +52,7 @@ async fn a_command_that_does_not_speak_mcp_is_named_in_the_condition() {
 
 /// The turns of a Job that tracks an order.
 fn tracking() -> [Turn; 2] {
-    [
-        call("track_order", json!({"order_id": "A-17"})),
-        Turn::answer("A-17").after_result("A-17"),
-    ]
+    [call("track_order", json!({"order_id": "A-17"})), Turn::answer("A-17").after_result("A-17")]
 }
 
 /// Checks that the server of a Skill refuses a pod of the namespace that is no worker of this Skill: the probe of another Skill, which

@@ -166,7 +166,8 @@ fn complete(progress: &mut WorkflowTracker, tool: &str, seq: u64, order: &str, r
 
 #[test]
 fn a_step_for_another_subject_opens_the_steps_after_it() {
-    let condition = json!({"step": "process_refund", "condition": "args.order_id == steps.verify_identity.args.order_id"});
+    let condition =
+        json!({"step": "process_refund", "condition": "args.order_id == steps.verify_identity.args.order_id"});
     let steps_of_refund = ["verify_identity", "check_eligibility", "process_refund"];
     let workflow = Workflow {
         expect: serde_json::from_value(json!([condition])).unwrap(),
