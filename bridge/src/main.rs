@@ -93,29 +93,31 @@ async fn run(serve: Serve) -> Result<(), Error> {
     let sessions = Arc::new(Sessions::new(program.clone(), era, max_sessions, idle_seconds));
     tokio::spawn(Arc::clone(&sessions).end_idle_sessions());
     let router = gate::before(http::router(&path, Arc::clone(&sessions)), Gate::new(access));
-    let served = format!("`{program}` answers, and is served at http://{listen}{path}");
-    listen_until_stopped(listen, router, stopped, &served).await?;
+    listen_until_stopped(listen, &path, router, stopped, &format!("`{program}` answers, and")).await?;
     sessions.end_all().await;
     Ok(())
 }
 
 /// Passes requests on to the MCP server until the pod stops.
 async fn stand_guard(guard: Guard) -> Result<(), Error> {
-    let (listen, port) = (guard.listen, guard.port);
-    let served = format!("the server at 127.0.0.1:{port} is served at http://{listen}{}", guard.path);
-    listen_until_stopped(listen, guard::router(guard), stop::requested(), &served).await
+    let (listen, path) = (guard.listen, guard.path.clone());
+    let server = format!("the server at 127.0.0.1:{}", guard.port);
+    listen_until_stopped(listen, &path, guard::router(guard), stop::requested(), &server).await
 }
 
-/// Serves a router until the pod stops, and then lets calls end for a limited time.
+/// Serves a router until the pod stops, and then lets calls end for a limited time. Logs that `server` is served, with the address
+/// that the system chose if the port is 0.
 async fn listen_until_stopped(
     address: SocketAddr,
+    path: &str,
     router: Router,
     stopped: Stopped,
-    served: &str,
+    server: &str,
 ) -> Result<(), Error> {
     let failed = |error| Error::Serve { address, error };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
-    stop::log(served);
+    let bound = listener.local_addr().map_err(failed)?;
+    stop::log(&format!("{server} is served at http://{bound}{path}"));
     let serving = axum::serve(listener, router).with_graceful_shutdown(stopped.clone());
     tokio::select! {
         ended = serving => ended.map_err(failed)?,

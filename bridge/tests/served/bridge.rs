@@ -8,60 +8,59 @@ use bloomery_engine::tool::{ListedTool, ToolSource};
 use bloomery_mcp::{CallOutcome, Client, ServerTokens};
 use bloomery_redact::Redactor;
 use std::cell::RefCell;
-use std::io::Read;
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// A time limit that no call reaches.
 const PLENTY: Duration = Duration::from_mins(1);
 
-/// The time limit for the start of a server, on a busy machine.
-const START_TIMEOUT: Duration = Duration::from_mins(2);
-
 /// A running bridge, which ends with the test.
 pub(crate) struct Bridge {
     child: Child,
-    port: u16,
+    log: BufReader<ChildStderr>,
+    /// What the bridge logged until it listened.
+    started: String,
+    url: String,
 }
 
 impl Bridge {
     /// Starts the bridge before the server with this command line, and waits until it listens.
     pub(crate) fn start(flags: &[&str], server: &[String]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self::wait(command(port, flags, server), port)
+        Self::wait(command(flags, server))
     }
 
     /// Starts the bridge before the server that listens at `server_port`, and waits until it listens.
     pub(crate) fn guard(flags: &[&str], server_port: u16) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery-bridge"));
-        command.arg("guard").arg(format!("--listen=127.0.0.1:{port}")).arg(format!("--port={server_port}")).args(flags);
+        command.args(["guard", LISTEN]).arg(format!("--port={server_port}")).args(flags);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        Self::wait(command, port)
+        Self::wait(command)
     }
 
-    fn wait(mut command: Command, port: u16) -> Self {
+    fn wait(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let until = Instant::now() + START_TIMEOUT;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert_eq!(child.try_wait().unwrap(), None, "the bridge has ended");
-            assert!(Instant::now() < until, "the bridge does not listen");
-            sleep(Duration::from_millis(10));
-        }
-        Self { child, port }
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut started = String::new();
+        let url = loop {
+            let begin = started.len();
+            assert_ne!(log.read_line(&mut started).unwrap(), 0, "the bridge ended before it listened: {started}");
+            if let Some((_, url)) = started[begin..].split_once(" is served at ") {
+                break url.trim_end().to_owned();
+            }
+        };
+        Self { child, log, started, url }
     }
 
     /// Runs the bridge until it ends by itself. Returns its log.
     pub(crate) fn run_to_end(server: &[String]) -> (ExitStatus, String) {
-        let output = command(1, &[], server).output().unwrap();
+        let output = command(&[], server).output().unwrap();
         (output.status, String::from_utf8(output.stderr).unwrap())
     }
 
     /// Returns the URL of the MCP endpoint.
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.port)
+        self.url.clone()
     }
 
     /// Asks the bridge to stop.
@@ -78,8 +77,8 @@ impl Bridge {
     /// Stops the bridge, and returns its log.
     pub(crate) fn stop(mut self) -> String {
         self.terminate();
-        let mut log = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        let mut log = std::mem::take(&mut self.started);
+        self.log.read_to_string(&mut log).unwrap();
         log
     }
 }
@@ -91,10 +90,13 @@ impl Drop for Bridge {
     }
 }
 
-fn command(port: u16, flags: &[&str], server: &[String]) -> Command {
+/// Lets the system choose a free port, so that no other test can take it.
+const LISTEN: &str = "--listen=127.0.0.1:0";
+
+fn command(flags: &[&str], server: &[String]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery-bridge"));
     let is_open = flags.iter().all(|flag| !flag.starts_with("--token-key"));
-    command.arg("serve").arg(format!("--listen=127.0.0.1:{port}")).args(is_open.then_some("--open"));
+    command.args(["serve", LISTEN]).args(is_open.then_some("--open"));
     command.args(flags).arg("--").args(server);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command
