@@ -237,19 +237,17 @@ impl Service {
         let prune = memory::unneeded_logs(&self.context.caches, job, report);
         let skill = self.context.caches.skills.get(&report.job.namespace, &job.spec.skill);
         let skill = skill.as_ref().and_then(|skill| skill.0.as_ref().ok());
-        let server_token = if report.end.is_none() { self.server_token(job, skill) } else { None };
+        let server_token = skill.filter(|_| report.end.is_none()).and_then(|skill| self.server_token(job, skill));
         Handled::Done(Directives { prune, server_token, ..directives(job, skill, suspended, report, ack) })
     }
 
     /// Returns the token of a Job for the MCP server of its Skill, if the operator runs the server. A Job on an earlier revision also
     /// gets one: the server of that revision stays until the Job ends.
-    fn server_token(&self, job: &Job, skill: Option<&Skill>) -> Option<ServerToken> {
-        let takes_token = |skill: &Skill| skill.spec.mcp_server.as_ref().is_some_and(McpServer::takes_token);
-        let is_current = |skill: &Skill| {
-            let current = skill.status.as_ref().and_then(|status| status.revision.as_ref());
-            current == job.status.as_ref().and_then(|status| status.skill_revision.as_ref())
-        };
-        if skill.is_some_and(|skill| is_current(skill) && !takes_token(skill)) {
+    fn server_token(&self, job: &Job, skill: &Skill) -> Option<ServerToken> {
+        let takes_token = skill.spec.mcp_server.as_ref().is_some_and(McpServer::takes_token);
+        let current = skill.status.as_ref().and_then(|status| status.revision.as_ref());
+        let is_current = current == job.status.as_ref().and_then(|status| status.skill_revision.as_ref());
+        if is_current && !takes_token {
             return None;
         }
         let (namespace, name, uid) = (job.namespace()?, job.name_any(), job.uid()?);
