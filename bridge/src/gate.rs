@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The header of a response to a request that has not reached the MCP server. A worker may send the request again.
-const NOT_DELIVERED: HeaderName = HeaderName::from_static("bloomery-not-delivered");
+pub(crate) const NOT_DELIVERED: HeaderName = HeaderName::from_static("bloomery-not-delivered");
 
 /// Decides on requests.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! Bodies are streamed in both directions, so an answer that is a stream of events passes as the server sends it.
 
 use crate::arguments::Guard;
-use crate::gate::{self, Gate, not_delivered};
+use crate::gate::{self, Gate, NOT_DELIVERED, not_delivered};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -76,7 +76,10 @@ async fn pass_on(State(server): State<Arc<Server>>, mut request: Request) -> Res
     headers.insert(HOST, server.host.clone());
     match sender.send_request(request).await {
         Ok(mut response) => {
-            remove_headers_of_connection(response.headers_mut());
+            let headers = response.headers_mut();
+            remove_headers_of_connection(headers);
+            // Only the guard knows this: a worker repeats such a call.
+            headers.remove(NOT_DELIVERED);
             response.map(Body::new)
         }
         // The server may have run the call.

@@ -138,7 +138,8 @@ async fn echo(headers: HeaderMap, request: Request) -> Response {
     let shown = |name: &str| headers.get(name).map_or("none", |value| value.to_str().unwrap()).to_owned();
     let shown = ["host", "authorization", "mcp-session-id", "accept"].map(shown).join(" ");
     let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap();
-    format!("{shown} {}", String::from_utf8_lossy(&body)).into_response()
+    // The bridge removes this header, because only the bridge knows whether a request was delivered.
+    ([("bloomery-not-delivered", "true")], format!("{shown} {}", String::from_utf8_lossy(&body))).into_response()
 }
 
 #[tokio::test]
@@ -154,6 +155,7 @@ async fn a_request_to_a_server_behind_the_bridge_needs_a_token_and_passes_unchan
         (401, &"true".parse().unwrap())
     );
     let passed = post(bridge.url()).bearer_auth(token(1, "orders")).send().await.unwrap();
+    assert!(!passed.headers().contains_key("bloomery-not-delivered"), "{:?}", passed.headers());
     let expected = format!("127.0.0.1:{} none 7 text/event-stream {{}}", server.port);
     assert_eq!(passed.text().await.unwrap(), expected);
     let other = bridge.url().replace("/mcp", "/other");

@@ -83,6 +83,14 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         let elsewhere = "https://api.openai.com/v1.evil.example";
         refuses(&models, &model("gpt-5-mini", elsewhere), &format!("and not {elsewhere}")).await;
 
+        let through = |proxy: &str| {
+            let mut model = model("gpt-5-mini", "https://api.openai.com/v1");
+            model["proxy"] = json!(proxy);
+            model
+        };
+        models.accepts("limited", &through("https://gateway.example/")).await;
+        refuses(&models, &through("http://elsewhere.example:3128"), "spec.proxy: the namespace").await;
+
         // A value that is no number allows nothing.
         tenant.annotate(&json!({"bloomery.dev/max-tokens": "many"})).await;
         until_refused(&skills, &skill_with(image, &json!({"tokens": 9}))).await;

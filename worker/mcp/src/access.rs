@@ -53,9 +53,14 @@ impl Access {
         }
     }
 
-    /// Returns whether the requests carry a token of the operator, so that a bridge may stand before the server.
+    /// Returns whether the requests carry a token of the operator, and no credentials of a person.
     pub(crate) fn is_with_token(&self) -> bool {
         matches!(self, Self::Token(..))
+    }
+
+    /// Returns whether a bridge certainly stands before the server, so that the server cannot send the headers of the bridge itself.
+    pub(crate) fn is_behind_bridge(&self) -> bool {
+        matches!(self, Self::Token(_, tokens) if !tokens.is_optional())
     }
 
     /// Waits until a token is there, if the server needs one, at the longest until `until`.

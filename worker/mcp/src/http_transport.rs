@@ -188,7 +188,7 @@ impl HttpTransport {
             let hint = "redirects are not followed: set the URL of the server to its final address";
             return Err(broken(format!("it redirects to {to} (HTTP {}), and {hint}", status.as_u16())));
         }
-        let is_undelivered = self.access.is_with_token() && response.headers().contains_key(NOT_DELIVERED);
+        let is_undelivered = self.access.is_behind_bridge() && response.headers().contains_key(NOT_DELIVERED);
         let body = body::read(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
         let is_text = std::str::from_utf8(&body).is_ok();
         let body = self.redactor.redact_json_bytes(&body);

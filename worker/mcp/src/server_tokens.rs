@@ -46,6 +46,11 @@ impl ServerTokens {
         Self { is_optional: true, ..self }
     }
 
+    /// Returns whether the server may answer without a token.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.is_optional
+    }
+
     /// Replaces the token.
     pub fn set(&self, token: &ServerToken) {
         let Ok(mut header) = HeaderValue::from_str(&format!("Bearer {}", token.token)) else { return };
