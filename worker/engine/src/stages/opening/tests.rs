@@ -250,8 +250,8 @@ fn a_job_whose_rules_do_not_fit_the_tools_ends_before_the_model_is_asked() {
 
 /// The rules are checked once, before the resources are bound.
 #[rstest]
-#[case::bound(|conversation| conversation.opening.resources_bound)]
-#[case::opened(|conversation| conversation.system().is_some())]
+#[case::bound(|conversation: &Conversation| conversation.opening.resources_bound)]
+#[case::opened(|conversation: &Conversation| conversation.system().is_some())]
 fn a_job_that_has_begun_keeps_the_meaning_of_its_rules(#[case] has_begun: fn(&Conversation) -> bool) {
     let mut world = World::new(run(), refund(), ALL_WELL);
     world.play_until(has_begun);
