@@ -8,7 +8,7 @@ mod hostile;
 pub use error::Error;
 
 use bloomery_crds::text::bounded;
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -75,13 +75,18 @@ impl Schema {
             return None;
         }
         // Only the first: all of them would cost memory for each item of a long list.
-        let error = validator.validate(value).err()?;
-        let error = match error.instance_path().as_str() {
-            "" => error.to_string(),
-            path => format!("{path}: {error}"),
-        };
-        Some(bounded(&error, MAX_ERROR_BYTES))
+        Some(sentence(validator.validate(value).err().as_ref()))
     }
+}
+
+/// Returns the sentence about an invalid value, also if the validator does not say what the error is.
+fn sentence(error: Option<&ValidationError<'_>>) -> String {
+    let Some(error) = error else { return "the value does not match the schema".to_owned() };
+    let sentence = match error.instance_path().as_str() {
+        "" => error.to_string(),
+        path => format!("{path}: {error}"),
+    };
+    bounded(&sentence, MAX_ERROR_BYTES)
 }
 
 #[cfg(test)]
@@ -99,6 +104,11 @@ mod tests {
         let error = schema.first_error(&json!({"order_id": "A-17", "amount": "x"})).unwrap();
         assert!(error.contains("/amount"), "{error}");
         assert!(schema.first_error(&json!({})).unwrap().contains("order_id"));
+    }
+
+    #[test]
+    fn an_invalid_value_has_an_error_also_if_the_validator_names_none() {
+        assert_eq!(sentence(None), "the value does not match the schema");
     }
 
     #[test]

@@ -56,10 +56,12 @@ pub struct ListUse {
 
 impl Condition {
     /// Examines the condition for a tool with these arguments. Other arguments may have any type. `earlier` returns the arguments that
-    /// earlier calls of a tool may have, by a name or a prefix.
-    pub(crate) fn examine(&self, signature: &Signature, earlier: &dyn Fn(&str) -> Fields) -> Examination {
-        let mut inference = Inference { signature, earlier, items: Vec::new(), found: Examination::default() };
-        inference.check_bool(self.program.root());
+    /// earlier calls of a tool may have, by a name or a prefix. `allows` says whether calls pass if the condition is true. Otherwise,
+    /// they pass if it is false.
+    pub(crate) fn examine(&self, signature: &Signature, earlier: &dyn Fn(&str) -> Fields, allows: bool) -> Examination {
+        let mut inference =
+            Inference { signature, earlier, items: Vec::new(), passes_if: None, found: Examination::default() };
+        inference.check_bool(self.program.root(), Some(allows));
         inference.found
     }
 }
@@ -71,12 +73,15 @@ struct Inference<'a> {
     earlier: &'a dyn Fn(&str) -> Fields,
     /// The items of the enclosing macros, the outermost first.
     items: Vec<Part>,
+    /// The value of the next part with which more calls pass. `None` if it is not known.
+    passes_if: Option<bool>,
     found: Examination,
 }
 
 impl Inference<'_> {
     /// Returns what is known about a part. Reports the defects in it.
     fn infer(&mut self, node: &Node) -> Part {
+        let passes_if = self.passes_if.take();
         match node {
             Node::Null => Part::of_kinds(Kinds::NULL),
             Node::Bool(_) => Part::of_kinds(Kinds::BOOL),
@@ -101,7 +106,7 @@ impl Inference<'_> {
             }
             Node::Index(base, index) => self.index(base, index),
             Node::Not(operand) => {
-                self.check_bool(operand);
+                self.check_bool(operand, passes_if.map(|passes_if| !passes_if));
                 Part::of_kinds(Kinds::BOOL)
             }
             Node::Negate(operand) => {
@@ -111,17 +116,17 @@ impl Inference<'_> {
             }
             Node::And(sides) | Node::Or(sides) => {
                 for side in sides {
-                    self.check_bool(side);
+                    self.check_bool(side, passes_if);
                 }
                 Part::of_kinds(Kinds::BOOL)
             }
             Node::Conditional(parts) => {
                 let [condition, yes, no] = parts.as_ref();
-                self.check_bool(condition);
+                self.check_bool(condition, None);
                 self.infer(yes).or(self.infer(no))
             }
             Node::Binary(operator, left, right) => Part::of_kinds(self.binary(*operator, left, right)),
-            Node::Call(function, operands) => self.call(*function, operands),
+            Node::Call(function, operands) => self.call(*function, operands, passes_if),
             Node::Matches(operand, pattern) => {
                 let form = self.operand("matches", operand, Kinds::TEXT);
                 let fault = form.and_then(|form| texts::pattern_fault(form, pattern));
@@ -130,7 +135,7 @@ impl Inference<'_> {
             }
             Node::FromUser(operand) => self.origin("fromUser", operand),
             Node::FromTool(operand, _) => self.origin("fromTool", operand),
-            Node::Macro(kind, over, body) => self.macro_call(*kind, over, body),
+            Node::Macro(kind, over, body) => self.macro_call(*kind, over, body, passes_if),
         }
     }
 
@@ -149,14 +154,17 @@ impl Inference<'_> {
         Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
     }
 
-    /// Checks a part that must be true or false. Of `a ? b : c`, all three parts must be.
-    fn check_bool(&mut self, node: &Node) {
+    /// Checks a part that must be true or false. Of `a ? b : c`, all three parts must be. `passes_if` is its value with which more
+    /// calls pass, if it is known.
+    fn check_bool(&mut self, node: &Node, passes_if: Option<bool>) {
         if let Node::Conditional(parts) = node {
-            for part in parts.iter() {
-                self.check_bool(part);
-            }
+            let [condition, yes, no] = parts.as_ref();
+            self.check_bool(condition, None);
+            self.check_bool(yes, passes_if);
+            self.check_bool(no, passes_if);
             return;
         }
+        self.passes_if = passes_if;
         let kinds = self.infer(node).kinds;
         self.report_unless(kinds.may_be(Kinds::BOOL), || format!("{kinds} is neither true nor false"));
     }
@@ -222,7 +230,7 @@ impl Inference<'_> {
         }
     }
 
-    fn macro_call(&mut self, kind: Macro, over: &Node, body: &Node) -> Part {
+    fn macro_call(&mut self, kind: Macro, over: &Node, body: &Node, passes_if: Option<bool>) -> Part {
         if matches!(over, Node::List(items) if items.is_empty()) {
             self.found.defects.push(Defect::Constant(format!("{kind}() over [] always has the same result")));
         }
@@ -235,11 +243,12 @@ impl Inference<'_> {
         let result = match kind {
             Macro::Map => Part::list(Some(self.infer(body))),
             Macro::All | Macro::Exists | Macro::ExistsOne => {
-                self.check_bool(body);
+                // One more item can make `exists_one` false.
+                self.check_bool(body, passes_if.filter(|_| kind != Macro::ExistsOne));
                 Part::of_kinds(Kinds::BOOL)
             }
             Macro::Filter => {
-                self.check_bool(body);
+                self.check_bool(body, None);
                 Part::list(Some(item))
             }
         };

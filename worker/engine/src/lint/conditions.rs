@@ -45,7 +45,7 @@ fn check(
     let mut findings: Vec<Finding> = Vec::new();
     let mut examined: Vec<Examination> = Vec::new();
     for signature in signatures {
-        let mut examination = condition.examine(signature, earlier);
+        let mut examination = condition.examine(signature, earlier, written.allows);
         for defect in examination.defects.drain(..) {
             let finding = defect_finding(path, defect, &condition, signature);
             // Several tools of a pattern may have the same arguments.

@@ -91,6 +91,10 @@ fn check_fault(
             let is_meant = reading::compares_an_argument(rule, words);
             Some(not_enforced(path, message(), is_meant && known.is_complete()))
         }
+        Fault::EveryTool => Some(Finding::error(path, message()).hint(
+            "to deny every tool, write \"*\" as the whole rule under never; to hold every call, write toolId: \"*\" in \
+             spec.policy.approvals",
+        )),
         Fault::NoTool(tool) if !known.is_complete() => {
             let message = format!("{} is enforced only if the MCP server lists a tool {tool:?}", quoted(rule));
             Some(Finding::warning(path, message).nearest(tool.trim_end_matches('*'), known.names()))

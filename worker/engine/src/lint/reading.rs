@@ -7,7 +7,9 @@ mod misspelt;
 
 use super::known_tools::KnownTools;
 use crate::core_tools::ASK_USER;
-use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, is_use, plain, split_list};
+use crate::rules::guardrail::{
+    self, Comparison, Rule, RuleList, asks_for_approval, is_use, plain, split_list, split_words,
+};
 use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
 use bloomery_crds::tool_pattern::matches;
 use comparison::{Compared, find_comparison, find_comparison_in_words};
@@ -110,7 +112,7 @@ struct Sentence<'a> {
 
 impl<'a> Sentence<'a> {
     fn new(rule: &'a Rule, known: &'a Known<'a>) -> Self {
-        let words: Vec<&str> = rule.text.split_whitespace().map(plain).collect();
+        let words: Vec<&str> = split_words(&rule.text).into_iter().map(plain).collect();
         let mut tools = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|before| words.get(before));

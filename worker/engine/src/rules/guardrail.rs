@@ -4,8 +4,10 @@
 //! change its meaning. Other rules stay text, for the prompt and the finalization gate.
 
 mod threshold;
+mod words;
 
 pub use threshold::{Comparison, Threshold};
+pub(crate) use words::{plain, split_words};
 
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::Verdict;
@@ -50,6 +52,9 @@ pub enum Fault {
     /// The catalogue has no tool of this name.
     #[error("there is no tool {0:?}")]
     NoTool(String),
+    /// A `*` alone stands where the name of a tool is expected.
+    #[error("a \"*\" alone is not the name of a tool")]
+    EveryTool,
     /// The first word names the other list.
     #[error("its first word contradicts the rest")]
     Contradiction,
@@ -117,9 +122,17 @@ impl Compiled {
         let fault = effects.is_empty().then(|| Fault::NoTool(pattern.to_owned()));
         Self { effects, fault, ..Self::default() }
     }
+
+    /// Returns an effect for each tool that a word of a sentence names.
+    fn of_word(word: &str, catalogue: &BTreeSet<&str>, effect: impl Fn(String) -> RuleEffect) -> Self {
+        match plain(word) {
+            "*" => Self::not_enforced(Fault::EveryTool),
+            pattern => Self::of_tools(pattern, catalogue, effect),
+        }
+    }
 }
 
-/// The words of a rule, without its full stop.
+/// The words of a rule, without marks of emphasis and its full stop.
 struct Sentence<'a> {
     list: RuleList,
     words: Vec<&'a str>,
@@ -127,8 +140,10 @@ struct Sentence<'a> {
 
 impl<'a> Sentence<'a> {
     fn new(text: &'a str, list: RuleList) -> Self {
-        let text = text.trim();
-        Self { list, words: text.strip_suffix(['.', '!']).unwrap_or(text).split_whitespace().collect() }
+        let mut words = split_words(text);
+        let last = words.pop().map(|last| last.strip_suffix(['.', '!']).unwrap_or(last));
+        words.extend(last.filter(|last| !last.is_empty()));
+        Self { list, words }
     }
 
     fn has_any(&self, wanted: &[&str]) -> bool {
@@ -147,7 +162,9 @@ impl<'a> Sentence<'a> {
         }
         let tools: BTreeSet<&str> = if self.has_any(&["approval"]) {
             let words = || self.words.iter().map(|word| plain(word));
-            catalogue.iter().copied().filter(|tool| words().any(|word| matches(word, tool))).collect()
+            // A `*` alone is prose, such as the sign of a list.
+            let is_named = |tool: &&str| words().any(|word| word != "*" && matches(word, tool));
+            catalogue.iter().copied().filter(is_named).collect()
         } else {
             BTreeSet::new()
         };
@@ -155,9 +172,10 @@ impl<'a> Sentence<'a> {
         Some(Compiled { effects, stays_text: true, fault: None })
     }
 
-    /// Compiles `Never use deleteFile` and `Never deleteFile`, and under `never` also `deleteFile`.
+    /// Compiles `Never use deleteFile` and `Never deleteFile`, and under `never` also `deleteFile` and `*`.
     fn compile_tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
-        let deny = |tool: &str| Compiled::of_tools(plain(tool), catalogue, |tool| RuleEffect::ToolDeny { tool });
+        let effect = |tool| RuleEffect::ToolDeny { tool };
+        let deny = |word: &str| Compiled::of_word(word, catalogue, effect);
         // A word that is no tool may be prose, as in `Lie` or `Never call customers`.
         let deny_tool =
             |word: &str| Some(deny(word)).filter(|compiled| compiled.fault.is_none() || reads_as_tool(plain(word)));
@@ -166,6 +184,7 @@ impl<'a> Sentence<'a> {
             [never, usage, tool] if is_never(never) && usage.eq_ignore_ascii_case("use") => Some(deny(tool)),
             [never, verb, tool] if is_never(never) && is_use(verb) => deny_tool(tool),
             [never, word] if is_never(never) && reads_as_tool(plain(word)) => Some(deny(word)),
+            ["*"] if self.list == RuleList::Never => Some(Compiled::of_tools("*", catalogue, effect)),
             [word] if self.list == RuleList::Never => deny_tool(word),
             _ => None,
         }
@@ -198,7 +217,7 @@ impl<'a> Sentence<'a> {
         let (rest, needs_approval) = self.split_approval();
         let (first_word, rest) = split_list(rest);
         let ([tool], true, None | Some(RuleList::Always)) = (rest, needs_approval, first_word) else { return None };
-        Some(Compiled::of_tools(plain(tool), catalogue, |tool| RuleEffect::RequiresApproval { tool }))
+        Some(Compiled::of_word(tool, catalogue, |tool| RuleEffect::RequiresApproval { tool }))
     }
 
     /// Returns the words before `needs approval`, and whether the sentence ends with it.
@@ -230,11 +249,6 @@ pub(crate) fn reads_as_tool(word: &str) -> bool {
     let is_name = word.chars().all(|c| c.is_alphanumeric() || "_-./*".contains(c));
     let is_camel_case = word.starts_with(|c: char| c.is_ascii_lowercase()) && word.as_bytes().windows(2).any(is_hump);
     is_name && (word.contains(['_', '*']) || is_camel_case)
-}
-
-/// Returns a word without quotes and punctuation around it.
-pub(crate) fn plain(word: &str) -> &str {
-    word.trim_matches(['.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')'])
 }
 
 /// Returns the list that the first word of a sentence names, and the other words.

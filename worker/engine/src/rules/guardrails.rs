@@ -82,7 +82,7 @@ impl Guardrails {
     /// Returns whether a compiled rule has the full name of a tool. A rule with a prefix of names is not about that tool alone.
     pub fn names(&self, tool: &str) -> bool {
         let rules = self.tool_rules.get(tool).into_iter().flatten();
-        let mut words = rules.flat_map(|rule| self.rule_text(rule.rule).split_whitespace());
+        let mut words = rules.flat_map(|rule| guardrail::split_words(self.rule_text(rule.rule)));
         words.any(|word| guardrail::plain(word) == tool)
     }
 

@@ -71,7 +71,8 @@ impl Inference<'_> {
         computed.or_any()
     }
 
-    pub(super) fn call(&mut self, function: Function, operands: &[Node]) -> Part {
+    /// Checks a call of a function. `passes_if` is its result with which more calls pass, if it is known.
+    pub(super) fn call(&mut self, function: Function, operands: &[Node], passes_if: Option<bool>) -> Part {
         let (accepted, returned) = match function {
             Function::Size => (Kinds::TEXT | Kinds::BYTES | Kinds::LIST | Kinds::MAP, Kinds::NUMBER),
             Function::Contains | Function::StartsWith | Function::EndsWith => (Kinds::TEXT, Kinds::BOOL),
@@ -85,7 +86,10 @@ impl Inference<'_> {
             self.check_operand(&function.to_string(), part.kinds, accepted);
         }
         if let ([whole, part], Kinds::BOOL) = (parts.as_slice(), returned) {
-            let comparison = if function == Function::EndsWith { Comparison::End } else { Comparison::Part };
+            // An end that also other values have lets none of them pass if it holds or denies calls.
+            let lets_pass = passes_if != Some(false);
+            let is_end = function == Function::EndsWith && lets_pass;
+            let comparison = if is_end { Comparison::End } else { Comparison::Part };
             self.compare(whole, part, comparison);
         }
         let form = Form::returned_by(function, parts.first().and_then(|part| part.form));
@@ -100,7 +104,8 @@ impl Inference<'_> {
     }
 
     fn check_operand(&mut self, function: &str, operand: Kinds, accepted: Kinds) {
-        self.report_unless(operand.may_be(accepted), || format!("{function}() is not defined for {operand}"));
+        let remedy = if operand.may_be(Kinds::LIST) { ": to check each item, write list.all(it, ...)" } else { "" };
+        self.report_unless(operand.may_be(accepted), || format!("{function}() is not defined for {operand}{remedy}"));
     }
 
     /// Checks the comparison of a value with a text that the author wrote. Of two values, either can be the text.

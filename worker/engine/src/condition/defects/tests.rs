@@ -18,7 +18,7 @@ fn declared() -> Signature {
 }
 
 fn examine(text: &str, signature: &Signature) -> Examination {
-    Condition::compile(text).unwrap().examine(signature, &|_| Fields::default())
+    Condition::compile(text).unwrap().examine(signature, &|_| Fields::default(), true)
 }
 
 fn defects(text: &str) -> Vec<Defect> {
@@ -68,10 +68,19 @@ fn listed() -> Signature {
 #[case::difference_of_texts("name - 'x' == 'y'", "a string - a string is not defined")]
 #[case::negative_text("-name > 5", "-(a string) is not defined")]
 #[case::size_of_a_number("size(amount) > 5", "size() is not defined for a number")]
-#[case::contains_in_a_list("items.contains('x')", "contains() is not defined for a list")]
-#[case::string_of_a_list("string(items) == 'x'", "string() is not defined for a list")]
+#[case::contains_in_a_list(
+    "items.contains('x')",
+    "contains() is not defined for a list: to check each item, write list.all(it, ...)"
+)]
+#[case::string_of_a_list(
+    "string(items) == 'x'",
+    "string() is not defined for a list: to check each item, write list.all(it, ...)"
+)]
 #[case::a_macro_over_a_text("name.all(c, c == 'x')", "all() goes over a list, not a string")]
-#[case::the_source_of_a_list("fromUser(items)", "fromUser() is not defined for a list")]
+#[case::the_source_of_a_list(
+    "fromUser(items)",
+    "fromUser() is not defined for a list: to check each item, write list.all(it, ...)"
+)]
 #[case::the_source_of_a_bool("fromTool(urgent, 'x')", "fromTool() is not defined for a bool")]
 #[case::the_host_of_a_number("host(amount) == 'x'", "host() is not defined for a number")]
 #[case::a_pattern_for_a_number("amount.matches('5')", "matches() is not defined for a number")]
@@ -157,7 +166,7 @@ fn a_string_has_no_field_also_in_a_list() {
 fn earlier_calls_have_the_arguments_of_their_tool() {
     let condition = Condition::compile("calls('pay').exists(c, has(c.adress) || c.address.contry == 'x')").unwrap();
     let signature = listed();
-    let found = condition.examine(&Signature::default(), &|_| signature.fields().clone());
+    let found = condition.examine(&Signature::default(), &|_| signature.fields().clone(), false);
     let unknown: Vec<_> = found.unknown_fields.keys().map(String::as_str).collect();
     assert_eq!(unknown, ["calls('pay')[].address.contry", "calls('pay')[].adress"]);
 }
@@ -181,6 +190,45 @@ fn a_text_that_a_value_never_has_is_a_defect(#[case] text: &str, #[case] is_cert
 #[case::a_plain_text("name == 'Ada' || name.contains('Ada ') || name in ['Ada', 'Bob']")]
 fn a_text_that_a_value_can_have_is_no_defect(#[case] text: &str) {
     assert_eq!(defects(text), []);
+}
+
+/// `evil-own.com` ends with `own.com` too. If it is held as well, it does not pass.
+#[rstest]
+#[case::to_hold("domain(name).endsWith('own.com')", false, false)]
+#[case::to_allow("domain(name).endsWith('own.com')", true, true)]
+#[case::to_hold_all_others("!domain(name).endsWith('own.com')", false, true)]
+#[case::to_hold_all_others_if_a_person_did_not_ask(
+    "!(fromUser(name) || domain(name).endsWith('own.com'))",
+    false,
+    true
+)]
+#[case::to_allow_all_others("urgent && !domain(name).endsWith('own.com')", true, false)]
+#[case::to_hold_an_item("items.exists(i, domain(i).endsWith('own.com'))", false, false)]
+#[case::to_hold_all_other_items("!items.all(i, domain(i).endsWith('own.com'))", false, true)]
+#[case::to_hold_one_item("items.exists_one(i, domain(i).endsWith('own.com'))", false, true)]
+#[case::to_hold_in_a_choice("urgent ? domain(name).endsWith('own.com') : true", false, false)]
+#[case::to_choose("domain(name).endsWith('own.com') ? urgent : true", false, true)]
+#[case::to_compare("domain(name).endsWith('own.com') == false", false, true)]
+#[case::to_count("size(items.filter(i, domain(i).endsWith('own.com'))) == 0", false, true)]
+fn the_end_of_another_host_must_not_let_a_call_pass(
+    #[case] text: &str,
+    #[case] allows: bool,
+    #[case] is_refused: bool,
+) {
+    let condition = Condition::compile(text).unwrap();
+    let found = condition.examine(&declared(), &|_| Fields::default(), allows).defects;
+    assert_eq!(!found.is_empty(), is_refused, "{found:?}");
+}
+
+/// Conditions of agents for mail and calendars.
+#[rstest]
+#[case::other_recipients("!args.name.endsWith('@own.com')")]
+#[case::a_part("name.contains('@') && name.startsWith('ada')")]
+#[case::since_a_date("args.name >= '2026-01-01' && name < '2026-02'")]
+#[case::outside_of_hours("name < '09:00' || name > '09'")]
+fn ends_dates_and_times_can_be_compared(#[case] text: &str) {
+    let condition = Condition::compile(text).unwrap();
+    assert_eq!(condition.examine(&declared(), &|_| Fields::default(), false).defects, []);
 }
 
 #[test]
@@ -218,7 +266,7 @@ proptest! {
         for text in [format!("{left} {operator} {right}"), format!("({left} {operator} {right}) > {other}")] {
             let condition = Condition::compile(&text).unwrap();
             let answer = condition.evaluate(&of, &[]);
-            for defect in condition.examine(&Signature::default(), &|_| Fields::default()).defects {
+            for defect in condition.examine(&Signature::default(), &|_| Fields::default(), true).defects {
                 match defect {
                     Defect::Undecidable(_) => prop_assert!(
                         matches!(answer, Err(Error::Cel(CelError::Evaluation(_) | CelError::NotBool(_)))), "{text}: {answer:?}"

@@ -24,9 +24,9 @@ const MAX_SHOWN_VALUES: usize = 8;
 pub enum Comparison {
     /// With the whole value.
     Whole,
-    /// With a part of the value, by `contains` or `startsWith`.
+    /// With a part of the value, by `contains` or `startsWith`, or by `endsWith` where it holds or denies calls.
     Part,
-    /// With the end of the value, by `endsWith`.
+    /// With the end of the value, by `endsWith` where calls may pass because of it.
     End,
 }
 
@@ -119,12 +119,16 @@ pub(super) fn value_fault(path: &str, text: &str, allowed: &BTreeSet<String>) ->
     }
 }
 
-/// Returns the fault of a number that is written as a text, if values are ordered by it.
+/// Returns the fault of a number that is written as a text, if values are ordered by it. A number with a leading zero, such as `09`, is
+/// no fault: its author means texts of one length. A year is a fault, because an amount may have as many digits.
 pub(super) fn order_fault(text: &str) -> Option<TextFault> {
     text.trim().parse::<f64>().ok().filter(|_| text.contains(|c: char| c.is_ascii_digit()))?;
+    if text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     let sentence = format!(
         "the comparison is that of texts, letter by letter, and \"1000\" comes before {text:?}: compare numbers, as in \
-         double(...) > 500.0"
+         double(...) > 500.0, or whole dates, as in ... >= '2026-01-01'"
     );
     Some(TextFault { sentence, is_certain: true, instead: None })
 }
@@ -229,6 +233,20 @@ mod tests {
     ) {
         let fault = text_fault(form, text, comparison);
         assert_eq!(fault.as_ref().map(|fault| (fault.is_certain, fault.instead.as_deref())), expected, "{fault:?}");
+    }
+
+    #[rstest]
+    #[case::a_number("500", true)]
+    #[case::a_fraction("0.5", true)]
+    #[case::zero("0", true)]
+    #[case::a_year("2026", true)]
+    #[case::a_date("2026-01-01", false)]
+    #[case::a_month("2026-01", false)]
+    #[case::a_time("09:00", false)]
+    #[case::an_hour_of_two_digits("09", false)]
+    #[case::a_word("a9", false)]
+    fn texts_are_not_ordered_by_a_number(#[case] text: &str, #[case] is_fault: bool) {
+        assert_eq!(order_fault(text).is_some(), is_fault);
     }
 
     #[rstest]

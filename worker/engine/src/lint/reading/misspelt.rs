@@ -35,9 +35,14 @@ pub(super) fn find<'a>(
     let is_alone = words.len() == 1;
     words.iter().enumerate().filter(|(_, word)| !is_known(word)).find_map(|(at, &word)| {
         let is_used = at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|verb| is_use(verb));
+        let has_form = has_form_of_tool(word);
+        // Most words are prose, and the comparison with all tools takes long.
+        if !(has_form || is_used || is_alone) {
+            return None;
+        }
         let near = nearest(word.trim_end_matches('*'), tools.iter().copied());
         let is_typo = near.is_some_and(|near| is_near(word, near));
-        let (is_meant, is_certain) = if has_form_of_tool(word) {
+        let (is_meant, is_certain) = if has_form {
             (is_used || near.is_some(), is_typo || near.is_some_and(|near| has_same_letters(word, near)))
         } else {
             let is_same = near.is_some_and(|near| has_same_letters(word, near));

@@ -95,7 +95,7 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
 )]
 #[case::the_source_of_a_list(
     json!({"approvals": [{"toolId": "send_email", "when": "!fromUser(recipients)"}]}), "spec.policy.approvals[0].when",
-    "the condition never has a result: fromUser() is not defined for a list", Some("recipients is a list")
+    "the condition never has a result: fromUser() is not defined for a list: to check each item, write list.all(it, ...)", Some("recipients is a list")
 )]
 #[case::a_misspelt_tool_in_a_condition(
     json!({"approvals": [{"toolId": "send_email", "when": "size(calls('send_emial')) > 1"}]}), "spec.policy.approvals[0].when",
@@ -127,7 +127,8 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
 )]
 #[case::a_number_as_a_text(
     json!({"approvals": [{"toolId": "send_email", "when": "body > '500'"}]}), "spec.policy.approvals[0].when",
-    "the comparison is that of texts, letter by letter, and \"1000\" comes before \"500\": compare numbers, as in double(...) > 500.0",
+    "the comparison is that of texts, letter by letter, and \"1000\" comes before \"500\": compare numbers, as in double(...) > 500.0, \
+     or whole dates, as in ... >= '2026-01-01'",
     None
 )]
 #[case::an_empty_list_in_the_condition(
@@ -183,6 +184,9 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
 #[case::a_text_that_the_schema_allows(json!({"approvals": [{"toolId": "send_money", "when": "mode in ['slow'] || mode.startsWith('fa')"}]}))]
 #[case::a_source_beside_the_default(json!({"effects": "require_approval", "approvals": [{"toolId": "send_email", "when": "!fromUser(body)"}]}))]
 #[case::the_end_of_a_host(json!({"approvals": [{"toolId": "send_email", "when": "host(body) == 'own.com' || host(body).endsWith('.own.com')"}]}))]
+#[case::the_end_of_hosts_to_hold(json!({"approvals": [{"toolId": "send_email", "when": "host(body).endsWith('evil.com')"}]}))]
+#[case::the_end_of_a_text(json!({"approvals": [{"toolId": "send_email", "when": "!recipients.all(r, r.endsWith('@own.com'))"}]}))]
+#[case::dates_and_hours(json!({"approvals": [{"toolId": "send_email", "when": "body >= '2026-01-01' || body < '09'"}]}))]
 #[case::a_core_tool(json!({"approvals": [{"toolId": "write_file", "when": "path != 'a.md'"}]}))]
 #[case::the_sources_of_the_items(json!({"approvals": [
     {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'read_file'))"},

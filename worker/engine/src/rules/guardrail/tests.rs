@@ -104,6 +104,13 @@ fn an_example_of_prose_stays_text(#[case] text: &str, #[case] list: RuleList) {
     RuleList::Never,
     threshold("amount", Comparison::MoreThan, "500", true, Verdict::Deny)
 )]
+#[case::emphasis("**Never use** _deleteFile_.", RuleList::Never, deny("deleteFile"))]
+#[case::emphasis_of_the_sentence(
+    "**amount > 500.**",
+    RuleList::Never,
+    threshold("amount", Comparison::MoreThan, "500", true, Verdict::Deny)
+)]
+#[case::emphasis_of_a_held_tool("*process_refund* requires approval", RuleList::Always, approval("process_refund"))]
 #[case::plural_verb("process_refund need approval", RuleList::Always, approval("process_refund"))]
 #[case::approval_with_always("Always process_refund requires approval", RuleList::Always, approval("process_refund"))]
 #[case::a_field_named_like_a_tool(
@@ -124,6 +131,13 @@ fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] list:
 #[case::a_prefix_of_no_tool("Never call send_*", Some("there is no tool"))]
 #[case::a_misspelt_tool_without_a_verb("Never delete_files", Some("there is no tool"))]
 #[case::a_word_after_another_verb("Never call customers", None)]
+#[case::an_emphasized_word("Never call *anyone*", None)]
+#[case::an_emphasized_adverb("Never _ever_ lie", None)]
+#[case::an_emphasized_word_alone("_never_", None)]
+#[case::a_star_after_a_verb("Never run *", Some("\"*\" alone is not the name of a tool"))]
+#[case::a_star_without_a_verb("Never *", Some("\"*\" alone is not the name of a tool"))]
+#[case::a_star_that_needs_approval("* requires approval", Some("\"*\" alone is not the name of a tool"))]
+#[case::a_star_in_a_sentence("Never use * for multiplication", None)]
 #[case::not_the_whole_rule("Never use deleteFile on Fridays", None)]
 #[case::a_pattern_within_a_sentence("If amount > 500 ask a person", None)]
 #[case::two_words_are_no_field("order amount > 500", None)]
@@ -152,7 +166,15 @@ fn a_sentence_that_is_no_pattern_stays_text(#[case] text: &str, #[case] lint: Op
     }
 }
 
+#[test]
+fn a_star_denies_every_tool_if_it_is_the_whole_rule_under_never() {
+    let rule = compiled("*", RuleList::Never);
+    assert_eq!(rule.effects, [deny("deleteFile"), deny("files/delete.all"), deny("process_refund")]);
+    assert_eq!(compiled("*", RuleList::Always).effects, []);
+}
+
 #[rstest]
+#[case::a_list_of_markdown("* Never share data without approval", &[])]
 #[case::without("Never call process_refund without supervisor approval", &["process_refund"])]
 #[case::unless("process_refund requires approval, unless amount < 100.", &["process_refund"])]
 #[case::except("`process_refund` and deleteFile need approval except at night", &["deleteFile", "process_refund"])]

@@ -9,6 +9,7 @@ use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::GateReason;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The longest name of an argument in a reason, in bytes.
 const MAX_NAME_BYTES: usize = 64;
@@ -39,12 +40,14 @@ fn nested_fault(value: &Value, schema: Option<&Value>) -> Option<String> {
         }
         Value::Object(fields) => {
             let listed = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-            let names = || fields.keys().chain(listed.into_iter().flat_map(Map::keys));
+            let mut names: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+            for name in fields.keys().chain(listed.into_iter().flat_map(Map::keys)) {
+                names.entry(name.to_lowercase()).or_default().push(name);
+            }
             fields.iter().find_map(|(name, value)| {
                 let is_listed = listed.is_some_and(|listed| listed.contains_key(name));
-                let lower = name.to_lowercase();
-                let variant = names().find(|other| *other != name && other.to_lowercase() == lower);
-                if let Some(variant) = variant.filter(|_| !is_listed) {
+                let mut variants = names.get(&name.to_lowercase()).into_iter().flatten();
+                if let Some(variant) = variants.find(|other| **other != name).filter(|_| !is_listed) {
                     let (shown, variant) = (bounded(name, MAX_NAME_BYTES), bounded(variant, MAX_NAME_BYTES));
                     return Some(format!("the field {shown:?} differs from {variant:?} only in its case"));
                 }
@@ -70,4 +73,22 @@ fn fault(name: &str, inputs: &DeclaredInputs, schema: &Value) -> Option<String> 
     }
     let near = did_you_mean(name, inputs.inputs().map(|input| input.name.as_str()));
     Some(format!("neither the Skill nor the server declares the argument {shown:?}.{near}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Comparing each name with each other one would take minutes.
+    #[test]
+    fn the_names_of_many_fields_are_compared_in_one_pass() {
+        let mut fields: Map<String, Value> = (0..50_000).map(|n| (format!("Field{n}"), json!(n))).collect();
+        let schema = json!({"properties": fields});
+        assert_eq!(nested_fault(&Value::Object(fields.clone()), Some(&schema)), None);
+        assert_eq!(nested_fault(&Value::Object(fields.clone()), None), None);
+        fields.insert("field7".into(), json!(0));
+        let fault = nested_fault(&Value::Object(fields), Some(&schema)).unwrap();
+        assert_eq!(fault, "the field \"field7\" differs from \"Field7\" only in its case");
+    }
 }

@@ -23,12 +23,10 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     if shared.history.system().is_some() {
         return None;
     }
-    if let Some(end) = invalid_policy(shared) {
-        return Some(Step::Record(vec![end]));
-    }
     if !opening.resources_bound {
-        let resources = shared.run.resources.iter().map(summary).collect();
-        return Some(Step::Record(vec![Event::ResourcesBound { resources }]));
+        // The rules are checked once, before the first event of the opening.
+        let event = invalid_policy(shared).unwrap_or_else(|| resources_bound(&shared.run));
+        return Some(Step::Record(vec![event]));
     }
     if opening.context.is_none() && wants_context(&shared.run) {
         return Some(Step::GatherContext);
@@ -60,6 +58,10 @@ fn wants_context(run: &Run) -> bool {
     has_notes
         || run.continues.is_some()
         || wants_summary && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
+}
+
+fn resources_bound(run: &Run) -> Event {
+    Event::ResourcesBound { resources: run.resources.iter().map(summary).collect() }
 }
 
 fn summary(resource: &BoundResource) -> ResourceSummary {

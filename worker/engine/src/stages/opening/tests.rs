@@ -1,3 +1,4 @@
+use crate::conversation::Conversation;
 use crate::event::{ContextKind, ContextPart};
 use crate::fixture;
 use crate::fixture::checks::*;
@@ -247,10 +248,13 @@ fn a_job_whose_rules_do_not_fit_the_tools_ends_before_the_model_is_asked() {
     );
 }
 
-#[test]
-fn a_job_that_has_begun_keeps_the_meaning_of_its_rules() {
+/// The rules are checked once, before the resources are bound.
+#[rstest]
+#[case::bound(|conversation: &Conversation| conversation.opening.resources_bound)]
+#[case::opened(|conversation: &Conversation| conversation.system().is_some())]
+fn a_job_that_has_begun_keeps_the_meaning_of_its_rules(#[case] has_begun: fn(&Conversation) -> bool) {
     let mut world = World::new(run(), refund(), ALL_WELL);
-    world.play_until(|conversation| conversation.system().is_some());
+    world.play_until(has_begun);
     let mut later = run();
     later.skill.policy = serde_json::from_value(json!({"approvals": [{"toolId": "proces_refund"}]})).unwrap();
     let mut resumed = world.resumed_with(later);
