@@ -13,6 +13,11 @@ fn model(name: &str, url: &str) -> Value {
     json!({"provider": "openai", "model": name, "baseUrl": url})
 }
 
+/// An allowed model behind a proxy.
+fn through(proxy: &str) -> Value {
+    json!({"provider": "openai", "model": "gpt-5-mini", "baseUrl": "https://api.openai.com/v1", "proxy": proxy})
+}
+
 async fn refuses(objects: &ObjectApi, spec: &Value, expected: &str) {
     let refusal = objects.refuses("limited", spec).await;
     assert!(refusal.contains(expected), "`{expected}` should be in: {refusal}");
@@ -83,11 +88,6 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         let elsewhere = "https://api.openai.com/v1.evil.example";
         refuses(&models, &model("gpt-5-mini", elsewhere), &format!("and not {elsewhere}")).await;
 
-        let through = |proxy: &str| {
-            let mut model = model("gpt-5-mini", "https://api.openai.com/v1");
-            model["proxy"] = json!(proxy);
-            model
-        };
         models.accepts("limited", &through("https://gateway.example/")).await;
         refuses(&models, &through("http://elsewhere.example:3128"), "spec.proxy: the namespace").await;
 

@@ -141,8 +141,8 @@ struct Sentence<'a> {
 impl<'a> Sentence<'a> {
     fn new(text: &'a str, list: RuleList) -> Self {
         let mut words = split_words(text);
-        let last = words.pop().map(|last| last.strip_suffix(['.', '!']).unwrap_or(last));
-        words.extend(last.filter(|last| !last.is_empty()));
+        let end = words.pop().map(|word| word.strip_suffix(['.', '!']).unwrap_or(word));
+        words.extend(end.filter(|word| !word.is_empty()));
         Self { list, words }
     }
 
