@@ -3,7 +3,6 @@
 use super::build::metadata;
 use super::fetch::FetchedSkill;
 use super::validate::{ValidMcp, ValidSkill};
-use crate::mcp_container::bridge;
 use crate::network::destination::{self, Destination};
 use crate::network::egress::{Egress, Obstacle};
 use crate::network::policies;
@@ -48,15 +47,9 @@ pub fn build(skill: &ValidSkill, revision: &str, fetched: &FetchedSkill, setting
     let policies = settings.network.policies.then(|| {
         let workers = metadata(skill, names::worker_policy(&skill.name), "worker");
         let mcp = match &skill.mcp {
-            Some(ValidMcp::Container(container)) => {
+            Some(ValidMcp::Container(_)) => {
                 let metadata = metadata(skill, names::mcp_server(&skill.name), "mcp");
-                Some(policies::of_mcp_server(
-                    metadata,
-                    &skill.name,
-                    bridge::service_port(container),
-                    server_rules,
-                    settings,
-                ))
+                Some(policies::of_mcp_server(metadata, &skill.name, server_rules, settings))
             }
             Some(ValidMcp::Service(_) | ValidMcp::Uri(_) | ValidMcp::Sidecar(_)) | None => None,
         };
