@@ -600,6 +600,18 @@ async fn a_skill_that_loses_its_server_loses_its_tools_and_its_probe() {
 }
 
 #[tokio::test]
+async fn a_refused_deletion_of_a_probe_keeps_no_skill_from_being_ready() {
+    let (api, _) = probing().await;
+    api.change(SKILL, |skill| skill["spec"]["mcpServer"] = Value::Null);
+    api.refuse_deletes();
+    let action = reconcile_once(&api).await;
+    assert_eq!(
+        (reason(&api, ConditionType::Ready).as_str(), action),
+        ("Ready", Action::requeue(Duration::from_mins(1)))
+    );
+}
+
+#[tokio::test]
 async fn the_pod_of_another_making_is_not_the_probe_of_the_skill() {
     let (api, pod) = probing().await;
     api.change(&pod, |pod| {
