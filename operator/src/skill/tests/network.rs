@@ -69,8 +69,8 @@ async fn running_jobs_keep_their_network_when_the_first_policies_are_written() {
     let api = FakeApi::default();
     put(&api, &fixtures::with_container());
     reconcile_isolated(&api).await;
-    let policies = api.writes().into_iter().filter(|write| write.contains(POLICIES));
-    assert_eq!(policies.last(), Some(format!("apply {}", path("bloomery-isolation"))));
+    let mut policies = api.writes().into_iter().filter(|write| write.contains(POLICIES));
+    assert_eq!(policies.next_back(), Some(format!("apply {}", path("bloomery-isolation"))));
 }
 
 #[tokio::test]
