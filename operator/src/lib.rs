@@ -25,6 +25,7 @@ pub mod metrics;
 pub mod model;
 pub mod network;
 pub mod owned;
+mod pod_deletion;
 pub mod pod_seals;
 pub mod report;
 pub mod server_tokens;

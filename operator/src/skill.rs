@@ -64,14 +64,18 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
     // Build (pure).
     let Some(keys) = context.server_tokens.public_keys() else { return Ok(Action::requeue(KEYS_RETRY_INTERVAL)) };
-    let prepared = valid.and_then(|valid| {
-        let prepared = build::build(&valid, &context.settings, &keys)?;
-        let network = network::build(&valid, &prepared.revision_ref.name, &fetched, &context.settings);
-        Ok((prepared, network))
-    });
+    let prepared = valid.and_then(|valid| build::build(&valid, &context.settings, &keys));
+    let revision = prepared.as_ref().ok().map(|prepared| prepared.revision_ref.name.as_str());
+    // The Jobs of an invalid Skill run on, so it has a network too.
+    let network = validate::readable(&skill)
+        .map(|skill| network::build(&skill, revision, &fetched, &context.settings))
+        .unwrap_or_default();
     // Apply (IO).
+    let network = Box::pin(apply::apply_network(network, &fetched, &context.applier)).await?;
+    prune::prune_policies(&network, &fetched, &context.applier).await?;
+    let refused_policy = network.refusal();
     let applied = match prepared {
-        Ok((prepared, network)) => Ok(Box::pin(apply::apply(prepared, network, &fetched, &context.applier)).await?),
+        Ok(prepared) => Ok(Box::pin(apply::apply(prepared, network, &fetched, &context.applier)).await?),
         Err(invalid) => Err(invalid),
     };
     // Probe (IO): starts and ends the pod that verifies the MCP server.
@@ -88,7 +92,7 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     let before = skill.status.clone().unwrap_or_default();
     context.statuses.replace(&skill, status.clone()).await?;
     events::publish(&skill, &before, &status, &context.events).await;
-    let Ok(applied) = applied else { return Ok(Action::await_change()) };
+    let Ok(applied) = applied else { return refused_policy.map_or_else(|| Ok(Action::await_change()), Err) };
     prune::prune(&skill, &applied, &fetched, &context.applier).await?;
     match applied.refusal() {
         Some(refusal) => Err(refusal),

@@ -1,4 +1,5 @@
-//! The parts of an object that belong to the operator alone: what a Service selects and serves, and what a container runs.
+//! The parts of an object that belong to the operator alone: what a Service selects and serves, and what each container of the operator
+//! runs.
 //!
 //! Server-side apply keeps what other writers add to maps and to lists of named items. In these parts, an addition changes
 //! where calls go or what the server does. So the operator removes it, with a patch that names nothing else.
@@ -28,67 +29,89 @@ struct Part<'a> {
 
 /// Returns what other writers added to the exclusive parts; none if they added nothing.
 pub fn additions(kind: &str, wanted: &Value, live: &Value) -> Option<Additions> {
-    let part = Part::of(kind, wanted, live)?;
     let mut paths = Vec::new();
-    let mut fields = Map::new();
-    for field in part.fields {
-        let path = format!("{}.{field}", part.path);
-        let live = part.live.get(*field).unwrap_or(&Value::Null);
-        if let Some(patch) = removal(part.wanted.get(*field), live, &path, &mut paths) {
-            fields.insert((*field).to_owned(), patch);
-        }
-    }
-    (!paths.is_empty()).then(|| Additions { patch: part.patch(fields), paths })
+    let parts = Part::all(kind, wanted, live);
+    let mut patches: Vec<Value> = parts.iter().filter_map(|part| part.removal(&mut paths)).collect();
+    let patch = match kind {
+        "Deployment" => json!({ "spec": { "template": { "spec": { "containers": patches } } } }),
+        _ => json!({ "spec": patches.pop() }),
+    };
+    (!paths.is_empty()).then_some(Additions { patch, paths })
 }
 
 /// Returns the paths of the exclusive parts that differ from the wanted state: additions, and fields with other values.
 pub fn differences(kind: &str, wanted: &Value, live: &Value) -> Vec<String> {
-    let Some(part) = Part::of(kind, wanted, live) else { return Vec::new() };
-    let changed = part.fields.iter().filter(|field| {
-        let live = part.live.get(**field).unwrap_or(&Value::Null);
-        part.wanted.get(**field).is_some_and(|wanted| !subset::contains(wanted, live))
-    });
-    let mut paths: Vec<String> = changed.map(|field| format!("{}.{field}", part.path)).collect();
+    let parts = Part::all(kind, wanted, live);
+    let mut paths: Vec<String> = parts.iter().flat_map(Part::changed).collect();
     paths.extend(additions(kind, wanted, live).into_iter().flat_map(|additions| additions.paths));
     paths
 }
 
 impl<'a> Part<'a> {
-    fn of(kind: &str, wanted: &'a Value, live: &'a Value) -> Option<Self> {
+    /// The parts of an object. The operator's containers are all parts: the server, and a bridge before it.
+    fn all(kind: &str, wanted: &'a Value, live: &'a Value) -> Vec<Self> {
         match kind {
-            "Service" => Some(Self {
-                fields: &["selector", "ports"],
-                wanted: wanted.get("spec")?,
-                live: live.get("spec")?,
-                path: "spec".to_owned(),
-                container: None,
-            }),
+            "Service" => Self::of_service(wanted, live).into_iter().collect(),
             "Deployment" => {
-                let wanted = containers(wanted)?.first()?;
-                let name = wanted.get("name")?.as_str()?;
-                let live = containers(live)?.iter().find(|live| live.get("name") == wanted.get("name"))?;
-                Some(Self {
-                    fields: &["image", "command", "args", "env", "envFrom", "securityContext"],
-                    wanted,
-                    live,
-                    path: format!("containers[{name}]"),
-                    container: Some(name),
-                })
+                containers(wanted).filter_map(|wanted| Self::of_container(wanted, containers(live))).collect()
             }
-            _ => None,
+            _ => Vec::new(),
         }
     }
 
-    /// The patch of the whole object, from the patch of the part.
-    fn patch(&self, mut fields: Map<String, Value>) -> Value {
-        let Some(name) = self.container else { return json!({ "spec": fields }) };
-        fields.insert("name".to_owned(), json!(name));
-        json!({ "spec": { "template": { "spec": { "containers": [fields] } } } })
+    fn of_service(wanted: &'a Value, live: &'a Value) -> Option<Self> {
+        Some(Self {
+            fields: &["selector", "ports"],
+            wanted: wanted.get("spec")?,
+            live: live.get("spec")?,
+            path: "spec".to_owned(),
+            container: None,
+        })
+    }
+
+    fn of_container(wanted: &'a Value, mut live: impl Iterator<Item = &'a Value>) -> Option<Self> {
+        let name = wanted.get("name")?.as_str()?;
+        Some(Self {
+            fields: &["image", "command", "args", "env", "envFrom", "securityContext"],
+            wanted,
+            live: live.find(|live| live.get("name") == wanted.get("name"))?,
+            path: format!("containers[{name}]"),
+            container: Some(name),
+        })
+    }
+
+    /// Returns the patch of the part that removes what others added to it, and adds the paths of the added fields; none if others added
+    /// nothing.
+    fn removal(&self, paths: &mut Vec<String>) -> Option<Value> {
+        let mut fields = Map::new();
+        for field in self.fields {
+            let path = format!("{}.{field}", self.path);
+            if let Some(patch) = removal(self.wanted.get(*field), self.live_field(field), &path, paths) {
+                fields.insert((*field).to_owned(), patch);
+            }
+        }
+        if fields.is_empty() {
+            return None;
+        }
+        fields.extend(self.container.map(|name| ("name".to_owned(), json!(name))));
+        Some(Value::Object(fields))
+    }
+
+    /// Returns the paths of the fields that have other values than the wanted ones.
+    fn changed(&self) -> Vec<String> {
+        let changed = self.fields.iter().filter(|field| {
+            self.wanted.get(**field).is_some_and(|wanted| !subset::contains(wanted, self.live_field(field)))
+        });
+        changed.map(|field| format!("{}.{field}", self.path)).collect()
+    }
+
+    fn live_field(&self, field: &str) -> &'a Value {
+        self.live.get(field).unwrap_or(&Value::Null)
     }
 }
 
-fn containers(deployment: &Value) -> Option<&Vec<Value>> {
-    deployment.pointer("/spec/template/spec/containers")?.as_array()
+fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
+    deployment.pointer("/spec/template/spec/containers").and_then(Value::as_array).into_iter().flatten()
 }
 
 /// Returns the strategic merge patch that removes what `live` has and `wanted` does not; none if that is nothing.
@@ -191,6 +214,25 @@ mod tests {
         assert_eq!(found.paths, paths);
         patch["name"] = json!("mcp");
         assert_eq!(found.patch, json!({ "spec": { "template": { "spec": { "containers": [patch] } } } }));
+    }
+
+    #[test]
+    fn the_bridge_before_a_server_is_a_part_too() {
+        let mut wanted = wanted_deployment(&json!({}));
+        let mut live = deployment(&json!({ "envFrom": [{ "secretRef": { "name": "s" } }] }));
+        let path = "/spec/template/spec/containers";
+        let bridge = json!({ "name": "bridge", "image": "worker:1", "command": ["bloomery-bridge", "guard"] });
+        let mut opened = bridge.clone();
+        opened["args"] = json!(["--open"]);
+        for (object, bridge) in [(&mut wanted, bridge), (&mut live, opened)] {
+            object.pointer_mut(path).unwrap().as_array_mut().unwrap().push(bridge);
+        }
+        let found = additions("Deployment", &wanted, &live).unwrap();
+        assert_eq!(found.paths, ["containers[mcp].envFrom", "containers[bridge].args"]);
+        let patches = json!([{ "name": "mcp", "envFrom": null }, { "name": "bridge", "args": null }]);
+        assert_eq!(found.patch.pointer(path), Some(&patches));
+        live.pointer_mut(path).unwrap()[2]["image"] = json!("evil:1");
+        assert!(differences("Deployment", &wanted, &live).contains(&"containers[bridge].image".to_owned()));
     }
 
     #[rstest]

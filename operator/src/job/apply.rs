@@ -13,6 +13,7 @@ use crate::approval::store;
 use crate::context::Context;
 use crate::error::Error;
 use crate::owned;
+use crate::pod_deletion;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Job;
@@ -49,9 +50,9 @@ pub async fn apply(
     fetched: &FetchedJob,
     plan: Plan<PreparedPod>,
 ) -> Result<(AppliedPlan, Option<SignedDuration>), Error> {
-    let Plan { act, delete, requeue_after } = plan;
+    let Plan { act, delete, mut requeue_after } = plan;
     for pod in &delete {
-        delete_pod(context, fetched, pod).await?;
+        requeue_after = earlier(requeue_after, delete_pod(context, fetched, pod).await?);
     }
     let applied = match act {
         Act::Idle | Act::KeepPausing => AppliedPlan::Nothing,
@@ -105,14 +106,19 @@ fn applied_end(fetched: &FetchedJob, end: JobEnd) -> AppliedPlan {
     AppliedPlan::Ended(end, not_started)
 }
 
-async fn delete_pod(context: &Context, fetched: &FetchedJob, pod: &PodDeletion) -> Result<(), Error> {
+/// Deletes a pod. Returns when to try again if the API server refuses.
+async fn delete_pod(
+    context: &Context,
+    fetched: &FetchedJob,
+    pod: &PodDeletion,
+) -> Result<Option<SignedDuration>, Error> {
     let metadata = ObjectMeta {
         namespace: Some(fetched.namespace.clone()),
         name: Some(pod.name.clone()),
         uid: Some(pod.uid.clone()),
         ..ObjectMeta::default()
     };
-    context.applier.delete_with_grace::<Pod>(&metadata, pod.grace_seconds).await
+    pod_deletion::delete(context, &fetched.job, &metadata, pod.grace_seconds).await
 }
 
 async fn update_approval(context: &Context, fetched: &FetchedJob, update: &ApprovalUpdate) -> Result<(), Error> {
@@ -160,8 +166,8 @@ async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedP
                 {
                     if run_key_label(&pod) != run_key_label(&prepared.pod) {
                         // The run key was set while the pod was created. This pod uses another log.
-                        context.applier.delete_with_grace::<Pod>(&pod.metadata, None).await?;
-                        return Ok(PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY));
+                        let retry = pod_deletion::delete(context, &fetched.job, &pod.metadata, None).await?;
+                        return Ok(PodCreation::RetryAfter(retry.unwrap_or(CACHE_CATCH_UP_DELAY)));
                     }
                     started_pod(&pod, prepared)
                 }

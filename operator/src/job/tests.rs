@@ -236,6 +236,20 @@ async fn a_held_call_that_only_the_termination_message_shows_is_reported_again()
     assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("create {POD_2}"), format!("status {JOB}")]);
 }
 
+#[tokio::test]
+async fn a_refused_deletion_of_a_pod_keeps_no_job_from_its_next_attempt() {
+    let api = tenant();
+    reconcile_once(&api).await.unwrap();
+    park_without_report(&api, ParkReason::Approval, &[]);
+    api.change(JOB, |job| job["status"]["phase"] = json!("Running"));
+    reconcile_once(&api).await.unwrap();
+    api.writes();
+    api.refuse_deletes();
+    let action = reconcile_once(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("create {POD_2}"), format!("status {JOB}")]);
+    assert_ne!(action, Action::await_change());
+}
+
 /// Ends the pod of the recorded attempt with a termination message that it parked. No report of it has arrived.
 fn park_without_report(api: &FakeApi, why: ParkReason, questions: &[bloomery_crds::v1alpha1::AskedQuestion]) {
     let recorded = &api.get(JOB)["status"]["attempt"];

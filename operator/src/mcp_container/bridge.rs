@@ -119,11 +119,6 @@ pub fn guarded_probe(container: &McpContainer) -> Probe {
     }
 }
 
-/// Returns the port to which the Service of a server sends requests: that of the bridge, or else that of the server.
-pub fn service_port(container: &McpContainer) -> u16 {
-    if container.is_fronted() { guard_port(container) } else { container.port }
-}
-
 /// Returns the first port that the server does not use.
 fn guard_port(container: &McpContainer) -> u16 {
     let health = container.health.as_ref().and_then(|health| health.port);

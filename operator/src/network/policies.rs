@@ -4,11 +4,13 @@ use super::egress::{rule, tcp};
 use crate::owned;
 use crate::settings::{LABEL_NAMESPACE, NetworkSettings, Settings};
 use bloomery_crds::names;
+use bloomery_crds::pod::MCP_CONTAINER;
 use k8s_openapi::api::networking::v1::{
     NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort,
     NetworkPolicySpec,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use std::collections::BTreeMap;
 
 /// The label with the purpose of the policies that belong to no other component.
@@ -49,15 +51,17 @@ pub fn of_workers(
 
 /// Builds the policy of the pods of a Skill's MCP server: the Skill's workers and probes connect to its port, and it connects to what
 /// `rules` allow.
+///
+/// The port is named. During a rollout, old and new pods may listen on different ports, and each is open on its own.
 pub fn of_mcp_server(
     metadata: ObjectMeta,
     skill: &str,
-    port: u16,
     mut rules: Vec<NetworkPolicyEgressRule>,
     settings: &Settings,
 ) -> NetworkPolicy {
     let callers = NetworkPolicyPeer { pod_selector: Some(caller_pods(skill)), ..NetworkPolicyPeer::default() };
-    let ingress = NetworkPolicyIngressRule { from: Some(vec![callers]), ports: Some(vec![tcp(port)]) };
+    let port = NetworkPolicyPort { port: Some(IntOrString::String(MCP_CONTAINER.to_owned())), ..tcp(0) };
+    let ingress = NetworkPolicyIngressRule { from: Some(vec![callers]), ports: Some(vec![port]) };
     // A server that may connect to nothing needs no names.
     if !rules.is_empty() {
         rules.insert(0, dns(&settings.network));

@@ -92,9 +92,9 @@ fn tenant(settings: &Settings) -> Vec<NetworkPolicy> {
             rules(&[("model", 8080), ("api.example.com", 443), ("gateway.ai.svc", 443)]),
             settings,
         ),
-        policies::of_mcp_server(metadata("orders-mcp"), "orders", 8070, rules(&[("ledger", 80)]), settings),
+        policies::of_mcp_server(metadata("orders-mcp"), "orders", rules(&[("ledger", 80)]), settings),
         policies::of_workers(metadata("plain-worker"), "plain", Vec::new(), settings),
-        policies::of_mcp_server(metadata("plain-mcp"), "plain", 8070, Vec::new(), settings),
+        policies::of_mcp_server(metadata("plain-mcp"), "plain", Vec::new(), settings),
         policies::of_job(metadata("refund-job-01234"), "refund", rules(&[("headless", 5432), ("8.8.4.4", 853)])),
     ]
 }
@@ -110,7 +110,7 @@ fn golden_files() {
 
 fn pod(namespace: &str, address: &str, labels: &[(&str, &str)]) -> End {
     let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let ports = [("http".to_owned(), 9000)].into();
+    let ports = [("http".to_owned(), 9000), ("mcp".to_owned(), 8070)].into();
     End { pod: Some((namespace.to_owned(), labels)), address: address.parse().unwrap(), ports }
 }
 
@@ -228,6 +228,20 @@ fn every_pair_connects_only_as_it_should() {
 fn end_json(End { pod, address, ports: names }: &End, tried: &[u16]) -> Value {
     let (namespace, labels) = pod.clone().unzip();
     json!({"namespace": namespace.unwrap_or_default(), "labels": labels, "address": address, "ports": tried, "names": names})
+}
+
+/// A rollout that puts a bridge before the server, or takes it away, has pods of both kinds for a while.
+#[test]
+fn old_and_new_pods_of_an_mcp_server_are_open_at_their_own_ports() {
+    let all = tenant(&installation());
+    let worker = created("acme", "10.244.0.1", "worker", "orders", None);
+    let server = |port: u16| {
+        let pod = created("acme", "10.244.0.4", "mcp", "orders", None);
+        End { ports: [("mcp".to_owned(), port)].into(), ..pod }
+    };
+    for (named, tried, is_allowed) in [(8070, 8070, true), (9080, 9080, true), (9080, 8070, false)] {
+        assert_eq!(allows(&all, &worker, &server(named), tried), is_allowed, "{named} {tried}");
+    }
 }
 
 #[test]

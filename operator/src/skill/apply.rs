@@ -62,19 +62,17 @@ pub enum AppliedMcp {
     },
 }
 
-/// Applies the network policies, then all other objects concurrently.
+/// Applies all objects concurrently. The network comes before them: pods are isolated before they start.
 ///
 /// # Errors
 /// Returns the first error that may be temporary. A permanent refusal by the API server is a result, so that the status
 /// can report it.
 pub async fn apply(
     prepared: PreparedSkill,
-    network: PreparedNetwork,
+    network: AppliedNetwork,
     fetched: &FetchedSkill,
     applier: &Applier,
 ) -> Result<AppliedSkill, Error> {
-    // Pods are isolated before they start.
-    let network = Box::pin(apply_network(network, fetched, applier)).await?;
     // Without `..`, so that a new object does not compile here until it is applied.
     let PreparedSkill { memory_claim, revision, revision_ref, worker_account, mcp } = prepared;
     let known_revision = fetched.revisions.iter().find(|known| known.metadata.name == revision.metadata.name);
@@ -118,7 +116,11 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
     })
 }
 
-async fn apply_network(
+/// Applies the network policies. The one that isolates the pods comes last: running Jobs keep what the others allow.
+///
+/// # Errors
+/// As [`apply`].
+pub async fn apply_network(
     network: PreparedNetwork,
     fetched: &FetchedSkill,
     applier: &Applier,
@@ -130,16 +132,14 @@ async fn apply_network(
     let known = |policy: &NetworkPolicy| {
         fetched.network_policies.get(&policy.name_any()).and_then(|known| KnownObject::full(known.as_ref()))
     };
-    let (isolated, of_workers, of_mcp) = tokio::try_join!(
-        applier.apply_unowned(&isolation, known(&isolation)),
-        applier.apply(&workers, known(&workers)),
-        async {
-            match &mcp {
-                Some(mcp) => applier.apply(mcp, known(mcp)).await.map(Some),
-                None => Ok(None),
-            }
-        },
-    )?;
+    let of_mcp = async {
+        match &mcp {
+            Some(mcp) => applier.apply(mcp, known(mcp)).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let (of_workers, of_mcp) = tokio::try_join!(applier.apply(&workers, known(&workers)), of_mcp)?;
+    let isolated = applier.apply_unowned(&isolation, known(&isolation)).await?;
     let always = [(isolation.name_any(), isolated), (workers.name_any(), of_workers)];
     let of_mcp = mcp.map(|mcp| mcp.name_any()).zip(of_mcp);
     Ok(AppliedNetwork { policies: Some(always.into_iter().chain(of_mcp).collect()), faults })
@@ -149,6 +149,17 @@ impl AppliedNetwork {
     fn policies(&self) -> impl Iterator<Item = &(String, ApplyResult<NetworkPolicy>)> {
         self.policies.iter().flatten()
     }
+
+    /// Returns the first refusal of a policy by the API server as an error, so that the apply is retried.
+    pub fn refusal(&self) -> Option<Error> {
+        self.policies().find_map(|(name, policy)| refused(&format!("the NetworkPolicy {name}"), policy))
+    }
+}
+
+/// Returns the refusal of an object as an error.
+fn refused<K>(what: &str, applied: &ApplyResult<K>) -> Option<Error> {
+    let ApplyResult::Refused(why) = applied else { return None };
+    Some(Error::Refused { what: what.to_owned(), why: why.clone() })
 }
 
 impl AppliedSkill {
@@ -178,10 +189,6 @@ impl AppliedSkill {
     /// Returns the first refusal of the API server as an error, so that the apply is retried. The cause of a refusal, such
     /// as a quota or a webhook, is not watched.
     pub fn refusal(&self) -> Option<Error> {
-        fn refused<K>(what: &str, applied: &ApplyResult<K>) -> Option<Error> {
-            let ApplyResult::Refused(why) = applied else { return None };
-            Some(Error::Refused { what: what.to_owned(), why: why.clone() })
-        }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp, network } = self;
         let mcp_refusal = || match mcp {
             AppliedMcp::Absent | AppliedMcp::External(_) | AppliedMcp::Outside | AppliedMcp::Sidecar => None,
@@ -195,9 +202,7 @@ impl AppliedSkill {
         refused("the memory claim", memory_claim)
             .or_else(|| refused("the revision's ConfigMap", revision))
             .or_else(|| refused("the workers' ServiceAccount", worker_account))
-            .or_else(|| {
-                network.policies().find_map(|(name, policy)| refused(&format!("the NetworkPolicy {name}"), policy))
-            })
+            .or_else(|| network.refusal())
             .or_else(mcp_refusal)
     }
 }

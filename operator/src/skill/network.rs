@@ -3,7 +3,6 @@
 use super::build::metadata;
 use super::fetch::FetchedSkill;
 use super::validate::{ValidMcp, ValidSkill};
-use crate::mcp_container::bridge;
 use crate::network::destination::{self, Destination};
 use crate::network::egress::{Egress, Obstacle};
 use crate::network::policies;
@@ -13,7 +12,7 @@ use bloomery_crds::v1alpha1::{Model, Skill};
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyEgressRule};
 
 /// The network of a Skill.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PreparedNetwork {
     /// The policies; none if the installation has none.
     pub policies: Option<SkillPolicies>,
@@ -32,15 +31,20 @@ pub struct SkillPolicies {
     pub mcp: Option<NetworkPolicy>,
 }
 
-/// Builds the network of a Skill. There is no rule for what the Skill may not connect to.
+/// Builds the network of a Skill. There is no rule for what the Skill may not connect to. An invalid Skill has no `revision`.
 ///
-/// While Jobs run on an earlier revision, workers may connect to all Models of the namespace: that revision may name other Models.
-pub fn build(skill: &ValidSkill, revision: &str, fetched: &FetchedSkill, settings: &Settings) -> PreparedNetwork {
+/// While Jobs run on another revision, workers may connect to all Models of the namespace: that revision may name other Models.
+pub fn build(
+    skill: &ValidSkill,
+    revision: Option<&str>,
+    fetched: &FetchedSkill,
+    settings: &Settings,
+) -> PreparedNetwork {
     let services = |name: &str| fetched.services.get(name).cloned();
     let egress = Egress::new(settings, &skill.namespace, &services);
     let mut faults = Vec::new();
     faults.extend(server_fault(skill, &egress));
-    let all_models = fetched.is_earlier_revision_in_use(revision);
+    let all_models = fetched.is_earlier_revision_in_use(revision.unwrap_or_default());
     let wanted = destination::of_skill(&skill.spec, &fetched.models, all_models);
     // The Model itself shows that it may not be used, and a Service that is created later wakes the Skill.
     let rules: Vec<_> = wanted.iter().filter_map(|destination| egress.rule(destination).ok()).collect();
@@ -48,15 +52,9 @@ pub fn build(skill: &ValidSkill, revision: &str, fetched: &FetchedSkill, setting
     let policies = settings.network.policies.then(|| {
         let workers = metadata(skill, names::worker_policy(&skill.name), "worker");
         let mcp = match &skill.mcp {
-            Some(ValidMcp::Container(container)) => {
+            Some(ValidMcp::Container(_)) => {
                 let metadata = metadata(skill, names::mcp_server(&skill.name), "mcp");
-                Some(policies::of_mcp_server(
-                    metadata,
-                    &skill.name,
-                    bridge::service_port(container),
-                    server_rules,
-                    settings,
-                ))
+                Some(policies::of_mcp_server(metadata, &skill.name, server_rules, settings))
             }
             Some(ValidMcp::Service(_) | ValidMcp::Uri(_) | ValidMcp::Sidecar(_)) | None => None,
         };

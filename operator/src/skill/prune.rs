@@ -1,6 +1,6 @@
 //! Deletes objects that a Skill no longer needs: earlier revisions, and an MCP server that it no longer has.
 
-use super::apply::{AppliedMcp, AppliedSkill};
+use super::apply::{AppliedMcp, AppliedNetwork, AppliedSkill};
 use super::fetch::FetchedSkill;
 use crate::apply::Applier;
 use crate::error::Error;
@@ -30,12 +30,6 @@ pub async fn prune(
     for revision in deletable_revisions(uid, &applied_skill.revision_ref.name, fetched) {
         applier.delete::<ConfigMap>(revision).await?;
     }
-    if applied_skill.network.policies.is_none() {
-        // The installation has no policies any more. Those that exist would still restrict the network.
-        for policy in fetched.network_policies.values().filter(|policy| owned::is_managed(&policy.metadata)) {
-            applier.delete::<NetworkPolicy>(&policy.metadata).await?;
-        }
-    }
     if matches!(applied_skill.mcp, AppliedMcp::Managed { .. })
         || fetched.is_earlier_revision_in_use(&applied_skill.revision_ref.name)
     {
@@ -56,6 +50,17 @@ pub async fn prune(
     }
     if let Some(account) = owned_metadata(uid, fetched.mcp_account.as_deref()) {
         applier.delete::<ServiceAccount>(account).await?;
+    }
+    Ok(())
+}
+
+/// Deletes all network policies if the installation has none any more. Those that exist would still restrict the network.
+pub async fn prune_policies(network: &AppliedNetwork, fetched: &FetchedSkill, applier: &Applier) -> Result<(), Error> {
+    if network.policies.is_some() {
+        return Ok(());
+    }
+    for policy in fetched.network_policies.values().filter(|policy| owned::is_managed(&policy.metadata)) {
+        applier.delete::<NetworkPolicy>(&policy.metadata).await?;
     }
     Ok(())
 }

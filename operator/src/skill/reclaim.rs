@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::events::EventMessage;
 use crate::job::is_memory_single_node;
 use crate::owned;
+use crate::pod_deletion;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names::{self, FINALIZER_MEMORY};
 use bloomery_crds::pod;
@@ -68,7 +69,7 @@ pub async fn reclaim(skill: &Skill, context: &Context) -> Result<Action, Error> 
     });
     match step {
         Step::Wait => {}
-        Step::Recreate => delete_pod(pod.as_deref(), context).await?,
+        Step::Recreate => delete_pod(skill, pod.as_deref(), context).await?,
         Step::Create(time_limit) => {
             let reclaimed = ReclaimedSkill { namespace: &namespace, name: &name, uid: &uid };
             let is_single_node = is_memory_single_node(claim.as_deref());
@@ -120,16 +121,17 @@ async fn create_pod(pod: &Pod, context: &Context) -> Result<PodCreation, Error> 
     }
 }
 
-async fn delete_pod(pod: Option<&Pod>, context: &Context) -> Result<(), Error> {
-    match pod {
-        Some(pod) => context.applier.delete::<Pod>(&pod.metadata).await,
-        None => Ok(()),
+/// Deletes the pod. A refusal is an Event: the next check tries again, and the finalizer lets go in any case.
+async fn delete_pod(skill: &Skill, pod: Option<&Pod>, context: &Context) -> Result<(), Error> {
+    if let Some(pod) = pod {
+        pod_deletion::delete(context, skill, &pod.metadata, None).await?;
     }
+    Ok(())
 }
 
 /// Deletes the pod and removes the finalizer. The Event comes first, because the Skill is gone afterwards.
 async fn release(skill: &Skill, pod: Option<&Pod>, stays: Option<String>, context: &Context) -> Result<(), Error> {
-    delete_pod(pod, context).await?;
+    delete_pod(skill, pod, context).await?;
     if let Some(stays) = stays {
         context.events.publish(skill, EventMessage::warning(Reason::DirectoryStays, stays)).await;
     }

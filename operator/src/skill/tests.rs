@@ -15,6 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use rstest::rstest;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/orders";
 const MODEL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/models/default";
@@ -597,6 +598,18 @@ async fn a_skill_that_loses_its_server_loses_its_tools_and_its_probe() {
     assert!(writes(&api).contains(&format!("delete {pod}")));
     assert_eq!(find(&conditions(&api), ConditionType::McpVerified), None);
     assert_eq!(reason(&api, ConditionType::Ready), "Ready");
+}
+
+#[tokio::test]
+async fn a_refused_deletion_of_a_probe_keeps_no_skill_from_being_ready() {
+    let (api, _) = probing().await;
+    api.change(SKILL, |skill| skill["spec"]["mcpServer"] = Value::Null);
+    api.refuse_deletes();
+    let action = reconcile_once(&api).await;
+    assert_eq!(
+        (reason(&api, ConditionType::Ready).as_str(), action),
+        ("Ready", Action::requeue(Duration::from_mins(1)))
+    );
 }
 
 #[tokio::test]

@@ -68,21 +68,23 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
             "metadata.name: is longer than 50 characters; create the Skill again under a shorter name.".to_owned(),
         );
     }
-    let identity = skill.namespace().zip(owned::owner_reference(skill));
-    if identity.is_none() {
+    let readable = readable(skill);
+    if readable.is_none() {
         faults.push("metadata: has no namespace or UID; the API server gives every stored Skill both.".to_owned());
     }
-    let mcp = validate_mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|invalid| {
+    if let Err(invalid) = validate_mcp(skill.spec.mcp_server.clone()) {
         faults.extend(invalid.faults);
-        None
-    });
-    faults.extend(spec::faults(&skill.spec));
-    match identity {
-        Some((namespace, owner)) if faults.is_empty() => {
-            Ok(ValidSkill { namespace, name, owner, spec: skill.spec.clone(), mcp })
-        }
-        _ => Err(InvalidSkill::new(faults)),
     }
+    faults.extend(spec::faults(&skill.spec));
+    readable.filter(|_| faults.is_empty()).ok_or_else(|| InvalidSkill::new(faults))
+}
+
+/// Returns what can be read of a Skill, also of an invalid one, whose network is built from it: its Jobs run on. An MCP server that is
+/// not valid is left out. None without a namespace or a UID.
+pub fn readable(skill: &Skill) -> Option<ValidSkill> {
+    let (namespace, owner) = skill.namespace().zip(owned::owner_reference(skill))?;
+    let mcp = validate_mcp(skill.spec.mcp_server.clone()).unwrap_or_default();
+    Some(ValidSkill { namespace, name: skill.name_any(), owner, spec: skill.spec.clone(), mcp })
 }
 
 fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::mcp_container::sidecar::Sidecar;
 use crate::owned;
+use crate::pod_deletion;
 use crate::settings::Settings;
 use crate::skill::fetch::FetchedSkill;
 use bloomery_crds::probe::{self, SkillIdentity};
@@ -38,13 +39,15 @@ pub async fn run(
     let wanted = wanted(skill, fetched);
     let pods: Vec<ProbePod> = own_pods(skill, fetched, context).collect();
     let Plan { delete, start, state, requeue_after } = decide(wanted.as_ref(), &pods, is_available, Timestamp::now());
+    let mut retries = Vec::new();
     for metadata in &delete {
-        context.applier.delete::<Pod>(metadata).await?;
+        retries.extend(pod_deletion::delete(context, skill, metadata, None).await?);
     }
-    match (wanted, start) {
-        (Some(wanted), Some(number)) => create(skill, revision, wanted, number, (state, context)).await,
-        _ => Ok((state, requeue_after)),
-    }
+    let (state, requeue_after) = match (wanted, start) {
+        (Some(wanted), Some(number)) => create(skill, revision, wanted, number, (state, context)).await?,
+        _ => (state, requeue_after),
+    };
+    Ok((state, retries.into_iter().chain(requeue_after).min()))
 }
 
 /// Returns the pods of the Skill's probes that the operator has created.

@@ -155,6 +155,16 @@ async fn a_refused_pod_keeps_the_skill_until_the_time_is_over() {
 }
 
 #[tokio::test]
+async fn a_refused_deletion_of_the_pod_does_not_keep_the_skill() {
+    let api = deleted(1);
+    put_pod(&api, POD, "reclaim", "Succeeded");
+    api.refuse_deletes();
+    let action = reconcile_once(&api).await;
+    assert_released(&api, &action);
+    assert_eq!(events(&api), 1);
+}
+
+#[tokio::test]
 async fn without_the_claim_the_skill_goes_at_once_and_an_event_says_so() {
     let api = deleted(1);
     api.remove(CLAIM);

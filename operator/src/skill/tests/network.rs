@@ -4,6 +4,9 @@ use super::*;
 
 const POLICIES: &str = "/apis/networking.k8s.io/v1/namespaces/acme/networkpolicies";
 
+/// The policies of a Skill with an MCP server in a container.
+const ALL: [&str; 3] = ["bloomery-isolation", "orders-mcp", "orders-worker"];
+
 fn path(name: &str) -> String {
     format!("{POLICIES}/{name}")
 }
@@ -40,8 +43,7 @@ async fn a_skill_has_three_policies_that_are_restored_and_cost_nothing_otherwise
     let api = FakeApi::default();
     put(&api, &fixtures::with_container());
     reconcile_isolated(&api).await;
-    let names = ["bloomery-isolation", "orders-mcp", "orders-worker"];
-    assert_eq!(policy_writes(&api), names.map(|name| format!("apply {}", path(name))));
+    assert_eq!(policy_writes(&api), ALL.map(|name| format!("apply {}", path(name))));
     assert_eq!(reason(&api, ConditionType::NetworkReady), "Isolated");
     reconcile_isolated(&api).await;
     assert_eq!(writes(&api), [""; 0]);
@@ -60,6 +62,41 @@ async fn a_skill_has_three_policies_that_are_restored_and_cost_nothing_otherwise
             (vec![format!("apply {}", path(name))], &before)
         );
     }
+}
+
+#[tokio::test]
+async fn running_jobs_keep_their_network_when_the_first_policies_are_written() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::with_container());
+    reconcile_isolated(&api).await;
+    let mut policies = api.writes().into_iter().filter(|write| write.contains(POLICIES));
+    assert_eq!(policies.next_back(), Some(format!("apply {}", path("bloomery-isolation"))));
+}
+
+#[tokio::test]
+async fn the_jobs_of_an_invalid_skill_have_a_network() {
+    let mut skill = fixtures::with_container();
+    skill.spec.role.as_mut().unwrap().persona = Some("You are {{name}}".into());
+    let api = FakeApi::default();
+    put(&api, &skill);
+    let mut other = fixtures::model("other");
+    other.spec.base_url = "https://other.example:8443/v1".to_owned();
+    api.put(&MODEL.replace("default", "other"), serde_json::to_value(other).unwrap());
+    reconcile_isolated(&api).await;
+    assert_eq!(policy_writes(&api), ALL.map(|name| format!("apply {}", path(name))));
+    assert_eq!(reason(&api, ConditionType::Accepted), "Invalid");
+    let connects_to_other = |api: &FakeApi| {
+        let rules = api.get(&path("orders-worker"))["spec"]["egress"].as_array().unwrap().clone();
+        rules.iter().any(|rule| rule["ports"][0]["port"] == 8443 && rule["to"][0].get("ipBlock").is_some())
+    };
+    assert!(!connects_to_other(&api));
+    // The earlier spec may have named another Model.
+    api.put(JOB, job_on(&json!({"name": "orders-earlier", "digest": format!("sha256:{}", "a".repeat(64))})));
+    reconcile_isolated(&api).await;
+    assert!(connects_to_other(&api));
+    policy_writes(&api);
+    reconcile_once(&api).await;
+    assert_eq!(policy_writes(&api), ALL.map(|name| format!("delete {}", path(name))));
 }
 
 #[tokio::test]
