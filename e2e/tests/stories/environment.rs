@@ -57,9 +57,9 @@ impl<'t> InjectedSidecar<'t> {
         let name = &tenant.namespace;
         let image = cluster::image("e2e-orders");
         let sidecar = format!(
-            "Object{{spec: Object.spec{{containers: [Object.spec.containers{{name: '{SIDECAR}', image: '{image}', \
+            "[JSONPatch{{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{{name: '{SIDECAR}', image: '{image}', \
              imagePullPolicy: 'IfNotPresent', securityContext: Object.spec.containers.securityContext{{\
-             allowPrivilegeEscalation: false, capabilities: Object.spec.containers.securityContext.capabilities{{drop: ['ALL']}}}}}}]}}}}"
+             allowPrivilegeEscalation: false, capabilities: Object.spec.containers.securityContext.capabilities{{drop: ['ALL']}}}}}}}}]"
         );
         let pods = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
         let only = "object.spec.containers[0].name in ['worker', 'sample']";
@@ -70,7 +70,7 @@ impl<'t> InjectedSidecar<'t> {
                     "failurePolicy": "Fail", "reinvocationPolicy": "Never",
                     "matchConstraints": {"resourceRules": [pods]},
                     "matchConditions": [{"name": "workers", "expression": only}],
-                    "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": sidecar}}],
+                    "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": sidecar}}],
                 }),
             )
             .await;
