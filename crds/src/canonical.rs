@@ -9,6 +9,7 @@ mod canonical_json;
 #[cfg(test)]
 mod hostile;
 mod number;
+mod reader;
 mod strict;
 mod writer;
 

@@ -1,6 +1,6 @@
 //! A value in canonical form.
 
-use super::{Digest, Error, to_string};
+use super::{Digest, Error, reader, to_string};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +32,22 @@ impl From<Stored> for CanonicalJson {
 impl CanonicalJson {
     /// Returns the canonical form of a value.
     pub fn new(value: Value) -> Self {
-        let text = to_string(&value);
+        Self::with_text(to_string(&value), value)
+    }
+
+    /// Parses a JSON text.
+    ///
+    /// # Errors
+    /// Those of [`super::parse`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        match reader::read(text) {
+            Some((value, text)) => Ok(Self::with_text(text, value)),
+            None => super::parse(text).map(Self::new),
+        }
+    }
+
+    /// Returns the canonical form of a value, whose canonical text is known.
+    fn with_text(text: String, value: Value) -> Self {
         Self { digest: Digest::of_bytes(text.as_bytes()), text, value: OnceLock::from(Arc::new(value)) }
     }
 

@@ -1,7 +1,7 @@
 //! Tests with hostile texts: pairs with different meanings, whose digests must differ, and texts that could overflow the stack or
 //! take very long.
 
-use super::{Digest, Error, depth, parse, to_string};
+use super::{CanonicalJson, Digest, Error, depth, parse, to_string};
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -59,8 +59,12 @@ fn a_written_float_is_parsed_as_the_same_float(#[case] float: f64) {
 #[case::objects("{\"a\":")]
 #[case::both("[{\"a\":")]
 fn deep_nesting_is_refused_on_a_small_stack(#[case] part: &'static str) {
-    let parse = move || assert!(matches!(parse(&part.repeat(500_000)), Err(Error::Syntax(_))));
-    std::thread::Builder::new().stack_size(256 * 1024).spawn(parse).unwrap().join().unwrap();
+    let parse_both = move || {
+        let text = part.repeat(500_000);
+        assert!(matches!(parse(&text), Err(Error::Syntax(_))));
+        assert!(matches!(CanonicalJson::parse(&text), Err(Error::Syntax(_))));
+    };
+    std::thread::Builder::new().stack_size(256 * 1024).spawn(parse_both).unwrap().join().unwrap();
 }
 
 /// The check must take linear time: with quadratic time, this test would not end.
@@ -121,6 +125,7 @@ proptest! {
         let object = format!(r#"{{"k":{twice},"\u006b":{twice}}}"#);
         let text = text.replacen("\"HERE\"", &object, 1);
         prop_assert_eq!(parse(&text), Err(Error::DuplicateKey("k".into())));
+        prop_assert_eq!(CanonicalJson::parse(&text), Err(Error::DuplicateKey("k".into())));
     }
 
     #[test]

@@ -74,8 +74,34 @@ fn string_length(from: &str) -> usize {
     from.len()
 }
 
+/// Reads a number literal without an exponent. Returns `None` if it is invalid, or would change its value if it were written again.
+pub(super) fn read(literal: &str) -> Option<Number> {
+    let digits = literal.strip_prefix('-').unwrap_or(literal);
+    let whole = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if whole == 0 || whole > 1 && digits.starts_with('0') {
+        return None;
+    }
+    match digits.as_bytes().get(whole..)? {
+        [] if literal == "-0" => None,
+        [] if digits.len() < literal.len() => literal.parse::<i64>().ok().map(Number::from),
+        [] => literal.parse::<u64>().ok().map(Number::from),
+        [b'.', fraction @ ..] if !fraction.is_empty() && fraction.iter().all(u8::is_ascii_digit) => {
+            let is_exact = literal.len() <= MAX_ALWAYS_EXACT_BYTES || is_exact(literal);
+            literal.parse::<f64>().ok().filter(|_| is_exact).and_then(Number::from_f64)
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether a literal that [`read`] accepts is its own canonical form. May be false for one that is.
+pub(super) fn is_canonical(literal: &str) -> bool {
+    // A double keeps 15 significant digits, so no shorter literal has the same value.
+    let is_shortest = literal.len() <= MAX_ALWAYS_EXACT_BYTES && !literal.ends_with('0');
+    !literal.contains('.') || is_shortest && !literal.starts_with(['0', '-'])
+}
+
 /// Returns the number literal at the start of `from`.
-fn number_token(from: &str) -> &str {
+pub(super) fn number_token(from: &str) -> &str {
     let end = from.bytes().position(|byte| !is_of_number(byte)).unwrap_or(from.len());
     from.get(..end).unwrap_or(from)
 }

@@ -1,4 +1,4 @@
-use super::{Digest, Error, parse, to_string};
+use super::{CanonicalJson, Digest, Error, parse, to_string};
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ fn integers_that_share_a_double_have_different_digests() {
 #[case::underflow("1e-400", Error::InexactNumber("1e-400".into()))]
 #[case::negative_zero("-0", Error::InexactNumber("-0".into()))]
 fn ambiguous_json_is_refused(#[case] text: &str, #[case] error: Error) {
+    assert_eq!(CanonicalJson::parse(text).as_ref(), Err(&error));
     assert_eq!(parse(text), Err(error));
 }
 
@@ -35,6 +36,7 @@ fn ambiguous_json_is_refused(#[case] text: &str, #[case] error: Error) {
 #[case(r#"{"a":1} x"#)]
 fn invalid_json_is_refused(#[case] text: &str) {
     assert!(matches!(parse(text), Err(Error::Syntax(_))), "{text}");
+    assert!(matches!(CanonicalJson::parse(text), Err(Error::Syntax(_))), "{text}");
 }
 
 #[test]

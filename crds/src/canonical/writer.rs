@@ -10,8 +10,8 @@ static MAPS_ARE_SORTED: LazyLock<bool> = LazyLock::new(|| {
     map.keys().is_sorted()
 });
 
-/// The number of bytes that are searched together for characters that need an escape.
-const SEARCHED_BYTES: usize = 32;
+/// The number with the lowest bit of each byte.
+const ONES: u64 = u64::MAX / 255;
 
 /// Writes a value with sorted keys.
 pub(super) fn write(value: &Value, out: &mut String) {
@@ -62,7 +62,7 @@ fn write_fields<'a>(fields: impl Iterator<Item = (&'a String, &'a Value)>, out: 
 }
 
 /// Writes a string with the shortest escapes, and only where JSON needs them.
-fn write_string(text: &str, out: &mut String) {
+pub(super) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
     while let Some((plain, escaped, after)) = split_at_escape(rest) {
@@ -87,15 +87,53 @@ fn write_string(text: &str, out: &mut String) {
 
 /// Splits a text at the first character that needs an escape: into the text before it, the character, and the text after it.
 fn split_at_escape(text: &str) -> Option<(&str, char, &str)> {
-    // A chunk without such a character is recognised without a branch for each byte.
-    let has_escape = |chunk: &[u8]| chunk.iter().fold(false, |found, byte| found | needs_escape(*byte));
-    let chunk = text.as_bytes().chunks(SEARCHED_BYTES).position(has_escape)? * SEARCHED_BYTES;
-    let at = chunk + text.as_bytes().get(chunk..)?.iter().position(|byte| needs_escape(*byte))?;
-    let (before, from) = text.split_at_checked(at)?;
+    let (before, from) = text.split_at_checked(plain_length(text.as_bytes()))?;
     let mut characters = from.chars();
     Some((before, characters.next()?, characters.as_str()))
 }
 
+/// Returns the length of the part of a text before the first byte that needs an escape.
+pub(super) fn plain_length(text: &[u8]) -> usize {
+    let (words, rest) = text.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let marks = escape_marks(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return at * word.len() + usize::try_from(marks.trailing_zeros() / 8).unwrap_or_default();
+        }
+    }
+    text.len() - rest.len() + rest.iter().take_while(|byte| !needs_escape(**byte)).count()
+}
+
+/// Returns the highest bit of each of eight bytes that needs an escape. The bits of bytes after the first such byte may be wrong.
+fn escape_marks(word: u64) -> u64 {
+    let less = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
+    let equal = |byte: u8| less(word ^ (ONES * u64::from(byte)), 1);
+    (less(word, b' ') | equal(b'"') | equal(b'\\')) & (ONES << 7)
+}
+
 fn needs_escape(byte: u8) -> bool {
     byte < b' ' || byte == b'"' || byte == b'\\'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_byte_that_needs_an_escape_is_found(text in prop::collection::vec(any::<u8>(), 0..40)) {
+            let expected = text.iter().position(|byte| needs_escape(*byte)).unwrap_or(text.len());
+            prop_assert_eq!(plain_length(&text), expected);
+        }
+
+        /// These bytes are near those that need an escape.
+        #[test]
+        fn bytes_that_differ_in_one_bit_are_distinguished(
+            text in prop::collection::vec(prop::sample::select(b"\x1f !\"#\\]\xa2\xdc\x9f".to_vec()), 0..40),
+        ) {
+            let expected = text.iter().position(|byte| needs_escape(*byte)).unwrap_or(text.len());
+            prop_assert_eq!(plain_length(&text), expected);
+        }
+    }
 }

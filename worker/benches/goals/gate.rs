@@ -5,7 +5,7 @@ use crate::player::{Player, call_answer, tool};
 use crate::times::repeated;
 use crate::{script, skill};
 use bloomery_crds::Digest;
-use bloomery_crds::canonical;
+use bloomery_crds::canonical::{self, CanonicalJson};
 use bloomery_crds::v1alpha1::{ApprovalRule, CallPolicy, SkillSpec, Verdict, When};
 use bloomery_engine::schema::Schema;
 use bloomery_engine::stages::calls::gate::rule;
@@ -49,6 +49,7 @@ fn measure_libraries(figures: &mut Figures) {
     report("reading alone (serde_json)", repeated(TIMES, || serde_json::from_str::<Value>(&text)));
     report("reading alone (canonical)", repeated(TIMES, || canonical::parse(&text)));
     report("writing alone (canonical)", repeated(TIMES, || canonical::to_string(&arguments)));
+    report("reading, writing and digest (canonical)", repeated(TIMES, || CanonicalJson::parse(&text)));
     report("digest alone (sha2)", repeated(TIMES, || Digest::of_bytes(text.as_bytes())));
     report("schema alone (jsonschema)", repeated(TIMES, || schema.first_error(&arguments)));
 }

@@ -58,6 +58,10 @@ pub(super) fn key(value: &str) -> Option<String> {
 
 /// Splits a value before its path. The case of a path matters, that of everything else does not.
 pub(super) fn split_path(value: &str) -> (&str, &str) {
+    // Most values have none, and the search for a text takes longer than that for a character.
+    if !value.contains('/') {
+        return (value, "");
+    }
     let authority = value.find("://").map_or(0, |at| at + 3);
     let path = value.get(authority..).and_then(|rest| rest.find('/')).map_or(value.len(), |at| authority + at);
     value.split_at_checked(path).unwrap_or((value, ""))

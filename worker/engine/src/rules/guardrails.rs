@@ -50,6 +50,17 @@ struct ThresholdRule {
     threshold: Threshold,
 }
 
+/// The outcome of a threshold for a call.
+#[derive(Debug, Clone)]
+enum Outcome {
+    /// The arguments do not have the field.
+    Absent,
+    /// No value of the field breaks the rule.
+    Kept,
+    /// The fault of the first value that breaks the rule.
+    Broken(String),
+}
+
 impl Guardrails {
     /// Compiles the rules against the name and argument schema of each tool in the catalogue.
     pub fn compile<'t>(
@@ -106,19 +117,13 @@ impl Guardrails {
         if self.thresholds.is_empty() {
             return Vec::new();
         }
-        // Each threshold that applies, with the fault of the first value that breaks it.
-        let mut faults: BTreeMap<usize, Option<String>> = BTreeMap::new();
+        let mut outcomes = vec![Outcome::Absent; self.thresholds.len()];
         let mut parts = vec![arguments];
         while let Some(part) = parts.pop() {
             match part {
                 Value::Object(fields) => {
                     for (name, value) in fields {
-                        for index in self.fields.get(name) {
-                            let fault = faults.entry(*index).or_default();
-                            if fault.is_none() {
-                                *fault = self.thresholds.get(*index).and_then(|rule| rule.threshold.broken_by(value));
-                            }
-                        }
+                        self.compare(name, value, &mut outcomes);
                         if value.is_object() || value.is_array() {
                             parts.push(value);
                         }
@@ -129,12 +134,26 @@ impl Guardrails {
             }
         }
         for index in self.declared.get(tool).into_iter().flatten() {
-            let missing = || self.thresholds.get(*index).map(ThresholdRule::missing_field_detail);
-            faults.entry(*index).or_insert_with(missing);
+            let (Some(rule), Some(outcome)) = (self.thresholds.get(*index), outcomes.get_mut(*index)) else { continue };
+            if matches!(outcome, Outcome::Absent) {
+                *outcome = Outcome::Broken(rule.missing_field_detail());
+            }
         }
-        let violation =
-            |(index, fault): (usize, Option<String>)| Some(self.thresholds.get(index)?.violation(self, fault?));
-        faults.into_iter().filter_map(violation).collect()
+        let broken = outcomes.into_iter().zip(&self.thresholds).filter_map(|(outcome, rule)| match outcome {
+            Outcome::Broken(detail) => Some(rule.violation(self, detail)),
+            Outcome::Absent | Outcome::Kept => None,
+        });
+        broken.collect()
+    }
+
+    /// Compares a value with the thresholds of its field.
+    fn compare(&self, field: &str, value: &Value, outcomes: &mut [Outcome]) {
+        for index in self.fields.get(field) {
+            let (Some(rule), Some(outcome)) = (self.thresholds.get(*index), outcomes.get_mut(*index)) else { continue };
+            if !matches!(outcome, Outcome::Broken(_)) {
+                *outcome = rule.threshold.broken_by(value).map_or(Outcome::Kept, Outcome::Broken);
+            }
+        }
     }
 
     fn add(&mut self, rule: Rule) {

@@ -204,8 +204,10 @@ fn intent_objection(tool: &CatalogueTool, run: &Run, intent: Option<&str>) -> Op
     let intent = supported.into_iter().find(|supported| Some(supported.id.as_str()) == intent)?;
     let is_allowed = core_tools::is_reserved(&tool.name)
         || intent.tools.as_ref()?.iter().any(|pattern| matches(pattern, &tool.name));
-    let detail = format!("the intent {:?} does not allow the tool {:?}", intent.id, bounded(&tool.name, 128));
-    (!is_allowed).then(|| Objection::deny(GateReason::Policy, detail))
+    (!is_allowed).then(|| {
+        let detail = format!("the intent {:?} does not allow the tool {:?}", intent.id, bounded(&tool.name, 128));
+        Objection::deny(GateReason::Policy, detail)
+    })
 }
 
 fn limit_objection(allowed: u32, run: &Run) -> Option<Objection> {

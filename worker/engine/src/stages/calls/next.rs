@@ -14,7 +14,6 @@ use crate::step::{Step, ToolCall};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{self, CanonicalJson};
 use bloomery_crds::v1alpha1::{self, Verdict};
-use serde_json::Value;
 
 /// The largest arguments of a call, in bytes (`docs/explanation/engine.md`, section 3).
 const MAX_ARGUMENTS_BYTES: usize = 64 * 1024;
@@ -140,13 +139,16 @@ fn canonical_arguments(call: &Call) -> Arguments {
     if raw.len() > MAX_ARGUMENTS_BYTES {
         return malformed(format!("the arguments have {} bytes, more than {MAX_ARGUMENTS_BYTES}", raw.len()));
     }
-    match canonical::parse(raw) {
-        Ok(value) if canonical::depth(&value) > canonical::MAX_DEPTH => {
+    let arguments = match CanonicalJson::parse(raw) {
+        Ok(arguments) => arguments,
+        Err(error) => return malformed(format!("the arguments cannot be used: {error}")),
+    };
+    match arguments.value().map(|value| (value.is_object(), canonical::depth(value))) {
+        Ok((_, depth)) if depth > canonical::MAX_DEPTH => {
             malformed(format!("the arguments are nested more than {} deep", canonical::MAX_DEPTH))
         }
-        Ok(value @ Value::Object(_)) => Arguments::Canonical(CanonicalJson::new(value)),
-        Ok(_) => malformed("the arguments are not a JSON object".to_owned()),
-        Err(error) => malformed(format!("the arguments cannot be used: {error}")),
+        Ok((true, _)) => Arguments::Canonical(arguments),
+        _ => malformed("the arguments are not a JSON object".to_owned()),
     }
 }
 
