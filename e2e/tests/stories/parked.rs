@@ -3,7 +3,7 @@
 //! No call runs unapproved or twice, and the status says why the Job waits or has ended.
 
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
+use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus, SkillSpec};
 use bloomery_e2e::harness::machine::{self, Process, SmallMemory};
 use bloomery_e2e::harness::{
     Conversation, JobHandle, Shop, SkillHandle, Tenant, Turn, cluster, eventually, operator, story, supervised,
@@ -74,13 +74,32 @@ async fn a_waiting_job_keeps_its_revision_when_its_skill_changes() {
         let (shop, skill, job) = start_refund(tenant, ORDER, large_refund(ORDER)).await;
         let first = skill.ready().await.revision.expect("a Skill that is ready has a revision");
         let approval = parked_approval(tenant, &job).await;
-        tenant.skill_of("cs-tier-1", supervised()).with_orders().blocking("process_refund").await;
+        let restated = |spec: &mut SkillSpec| "Refund nothing".clone_into(&mut spec.problem.statement);
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().with(restated).await;
         skill.until("another revision", |status| status.revision.as_ref().is_some_and(|it| *it != first)).await;
         approve_as_supervisor(tenant, &approval).await;
         assert_eq!(job.succeeded().await.skill_revision, Some(first));
         shop.assert_refunded_once(ORDER).await;
         assert_asked_once(&shop, &job).await;
         shop.model.assert_no_violations().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_waits_is_denied_if_its_skill_blocks_the_tool_meanwhile() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        let (shop, skill, job) = start_refund(tenant, ORDER, large_refund(ORDER)).await;
+        let first = skill.ready().await.revision;
+        let approval = parked_approval(tenant, &job).await;
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().blocking("process_refund").await;
+        skill.until("another revision", |status| status.revision != first).await;
+        approve_as_supervisor(tenant, &approval).await;
+        let status = job.succeeded().await;
+        let denied = status.gates.map(|gates| gates.pre_tool.denied);
+        assert_eq!((status.skill_revision, denied), (first, Some(1)));
+        assert_eq!(shop.ledger.summary().await.effects, 0);
     })
     .await;
 }
