@@ -186,7 +186,8 @@ pub struct WorkerSettings {
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
     pub endpoint_ranges: Vec<IpNet>,
     /// Labels, scheduling and pull secrets of each worker pod, as JSON of `imagePullSecrets`, `nodeSelector`, `tolerations`,
-    /// `priorityClassName`, `podLabels`, `podAnnotations` and `skillMaySet` (the fields that a Skill may set too).
+    /// `priorityClassName`, `runtimeClassName`, `hostUsers`, `podLabels`, `podAnnotations` and `skillMaySet` (the fields that a
+    /// Skill may set too).
     #[arg(long = "worker-pod", env = "BLOOMERY_WORKER_POD", default_value = "{}", value_parser = parse::pod_defaults)]
     pub pod: PodDefaults,
     /// Format of the workers' logs.

@@ -41,7 +41,7 @@
   value: {{ join "," . | quote }}
 {{- end }}
 - name: BLOOMERY_WORKER_POD
-  value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
+  value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "runtimeClassName" "hostUsers" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
 - name: BLOOMERY_WORKER_LOG_FORMAT
   value: {{ .Values.worker.logFormat }}
 - name: BLOOMERY_WORKER_SECRET_WAIT
@@ -63,7 +63,7 @@
   value: {{ .maxSize | default "1Gi" | quote }}
 {{- end }}
 - name: BLOOMERY_MCP_POD
-  value: {{ pick .Values.mcp "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
+  value: {{ pick .Values.mcp "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "runtimeClassName" "hostUsers" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
 - name: BLOOMERY_MCP_RESOURCES
   value: {{ .Values.mcp.resources | default dict | toJson | quote }}
 - name: BLOOMERY_MCP_MAX_RESOURCES
