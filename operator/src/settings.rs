@@ -181,6 +181,9 @@ pub struct WorkerSettings {
         value_parser = clap::value_parser!(i64).range(1..)
     )]
     pub fs_group: i64,
+    /// Leave the users and groups of worker pods to the platform, such as OpenShift, which chooses them for each namespace.
+    #[arg(long = "uids-from-platform", env = "BLOOMERY_UIDS_FROM_PLATFORM")]
+    pub uids_from_platform: bool,
     /// Addresses that tenants may connect to, in addition to public addresses and Services of their namespace: ranges in CIDR
     /// notation, separated by commas.
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]

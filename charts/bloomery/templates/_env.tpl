@@ -36,6 +36,10 @@
   value: {{ int64 .Values.worker.runAsGroup | quote }}
 - name: BLOOMERY_FS_GROUP
   value: {{ int64 .Values.worker.fsGroup | quote }}
+{{- if .Values.uidsFromPlatform }}
+- name: BLOOMERY_UIDS_FROM_PLATFORM
+  value: "true"
+{{- end }}
 {{- with .Values.worker.endpointRanges }}
 - name: BLOOMERY_WORKER_ENDPOINT_RANGES
   value: {{ join "," . | quote }}

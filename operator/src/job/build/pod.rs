@@ -265,6 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn the_platform_may_choose_users_and_groups() {
+        let settings = WorkerSettings { uids_from_platform: true, ..worker_settings() };
+        let attempt = valid_attempt();
+        let spec = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap()).spec.unwrap();
+        let context = spec.security_context.unwrap();
+        assert_eq!((context.run_as_user, context.run_as_group, context.fs_group), (None, None, None));
+        assert_eq!(context.run_as_non_root, Some(true));
+        assert!(context.seccomp_profile.is_some());
+    }
+
+    #[test]
     fn a_skill_adds_what_the_installation_allows() {
         let own = r#"{"nodeSelector": {"gpu": "yes"}, "labels": {"team": "a"}}"#;
         let attempt = ValidAttempt { pod: Some(serde_json::from_str(own).unwrap()), ..valid_attempt() };
