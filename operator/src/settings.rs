@@ -35,8 +35,8 @@ pub struct Settings {
     /// Filter for log lines: a level, or `target=level` pairs.
     #[arg(long = "log", env = "BLOOMERY_LOG", default_value = "info", value_parser = parse::log_filter)]
     pub log_filter: String,
-    /// Address where health and metrics are served.
-    #[arg(long, env = "BLOOMERY_HTTP_ADDR", default_value = "0.0.0.0:8080")]
+    /// Address where health and metrics are served. `[::]` means all addresses of IPv6 and IPv4.
+    #[arg(long, env = "BLOOMERY_HTTP_ADDR", default_value = "[::]:8080")]
     pub http_addr: SocketAddr,
     /// Name of the Lease for leader election.
     #[arg(long, env = "BLOOMERY_LEASE_NAME", default_value = "bloomery-operator", value_parser = parse::not_empty)]
@@ -119,8 +119,8 @@ impl ApprovalSettings {
 /// Settings of the report endpoint.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReportSettings {
-    /// Address where reports are accepted.
-    #[arg(long = "report-addr", env = "BLOOMERY_REPORT_ADDR", default_value = "0.0.0.0:8443")]
+    /// Address where reports are accepted. `[::]` means all addresses of IPv6 and IPv4.
+    #[arg(long = "report-addr", env = "BLOOMERY_REPORT_ADDR", default_value = "[::]:8443")]
     pub addr: SocketAddr,
     /// URL under which workers reach the report endpoint, without a path. Default: the Service `bloomery-operator` in
     /// the operator's namespace.

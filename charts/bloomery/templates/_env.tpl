@@ -15,9 +15,9 @@
   value: {{ join "," . }}
 {{- end }}
 - name: BLOOMERY_HTTP_ADDR
-  value: 0.0.0.0:8080
+  value: "[::]:8080"
 - name: BLOOMERY_REPORT_ADDR
-  value: 0.0.0.0:8443
+  value: "[::]:8443"
 - name: BLOOMERY_REPORT_URL
   value: https://{{ include "bloomery.fullname" . }}.{{ .Release.Namespace }}.svc:8443
 - name: BLOOMERY_REPORT_CA_SECRET
