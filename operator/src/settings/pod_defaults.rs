@@ -7,6 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// The label that names Kueue's queue of a pod. Kueue holds the pod back by a scheduling gate until the queue has room.
+const LABEL_KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
 /// Amounts of resources, by name.
 pub type Amounts = BTreeMap<String, Quantity>;
 
@@ -112,6 +115,14 @@ impl PodDefaults {
             }
         }
         merged
+    }
+
+    /// Returns the fields for pods that do not wait in a queue of Kueue, because the operator waits for them only for minutes.
+    #[must_use]
+    pub fn without_queue(&self) -> Self {
+        let mut fields = self.clone();
+        fields.pod_labels.remove(LABEL_KUEUE_QUEUE);
+        fields
     }
 
     /// Returns the fields that a Skill sets and may not set.
