@@ -181,7 +181,7 @@ pub struct WorkerSettings {
         value_parser = clap::value_parser!(i64).range(1..)
     )]
     pub fs_group: i64,
-    /// Leave the users and groups of worker pods to the platform, such as OpenShift, which chooses them for each namespace.
+    /// Leave the users and groups of worker pods to the platform, which chooses them for each namespace.
     #[arg(long = "uids-from-platform", env = "BLOOMERY_UIDS_FROM_PLATFORM")]
     pub uids_from_platform: bool,
     /// Addresses that tenants may connect to, in addition to public addresses and Services of their namespace: ranges in CIDR
