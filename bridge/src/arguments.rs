@@ -54,7 +54,7 @@ pub(crate) struct Access {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) access: Access,
-    /// Address to listen on
+    /// Address to listen on. `[::]` means all addresses of IPv6 and IPv4, or all of IPv4 if the node has no IPv6
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
     /// Path of the MCP endpoint
@@ -76,7 +76,7 @@ pub(crate) struct Serve {
 pub(crate) struct Guard {
     #[command(flatten)]
     pub(crate) access: Access,
-    /// Address to listen on
+    /// Address to listen on. `[::]` means all addresses of IPv6 and IPv4, or all of IPv4 if the node has no IPv6
     #[arg(long, default_value = "127.0.0.1:8081")]
     pub(crate) listen: SocketAddr,
     /// Path of the MCP endpoint. Other paths are not passed on

@@ -23,7 +23,7 @@ use clap::Parser;
 use gate::Gate;
 use program::Program;
 use sessions::Sessions;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use stop::Stopped;
@@ -115,7 +115,7 @@ async fn listen_until_stopped(
     server: &str,
 ) -> Result<(), Error> {
     let failed = |error| Error::Serve { address, error };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let listener = TcpListener::bind(addresses(address).as_slice()).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     stop::log(&format!("{server} is served at http://{bound}{path}"));
     let serving = axum::serve(listener, router).with_graceful_shutdown(stopped.clone());
@@ -124,4 +124,21 @@ async fn listen_until_stopped(
         () = stop::overdue(stopped) => stop::log("some calls did not end in time"),
     }
     Ok(())
+}
+
+/// Returns the addresses to try, in their order. A node may have no IPv6.
+fn addresses(address: SocketAddr) -> Vec<SocketAddr> {
+    let of_ipv4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+    [address].into_iter().chain((address.ip() == Ipv6Addr::UNSPECIFIED).then_some(of_ipv4)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_without_ipv6_listens_at_all_addresses_of_ipv4() {
+        let tried = |address: &str| addresses(address.parse().unwrap()).len();
+        assert_eq!((tried("[::]:8080"), tried("127.0.0.1:8080")), (2, 1));
+    }
 }

@@ -319,9 +319,10 @@ pub enum Reason {
     ///
     /// Remedy: remove the annotation `bloomery.dev/suspend` from the namespace.
     Suspended,
-    /// As many Jobs run as a maximum of the Skill, the namespace or the cluster allows. The message names the maximum.
+    /// As many Jobs run as a maximum of the Skill, the namespace or the cluster allows, or others hold the pod back by scheduling
+    /// gates, as Kueue does. The message names the maximum or the gates.
     ///
-    /// Remedy: none, the Job starts in its turn; if it should start earlier, raise the maximum.
+    /// Remedy: none, the Job starts in its turn; if it should start earlier, raise the maximum, or see the queue of Kueue.
     Queued,
     /// A quota of the namespace refuses the pod. One Job of the namespace tries again at a time, and the others start in their turn.
     ///

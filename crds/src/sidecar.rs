@@ -51,10 +51,22 @@ pub fn faults(spec: &SkillSpec) -> Vec<Fault> {
 
 /// Returns a fault for each setting of pods that do not exist. The image of the server may need pull secrets of its own.
 fn pod_faults(settings: &PodSettings) -> Vec<Fault> {
-    let PodSettings { image_pull_secrets: _, node_selector, tolerations, labels, annotations } = settings;
+    let PodSettings {
+        image_pull_secrets: _,
+        node_selector,
+        tolerations,
+        runtime_class_name,
+        priority_class_name,
+        host_users,
+        labels,
+        annotations,
+    } = settings;
     let set = [
         ("nodeSelector", !node_selector.is_empty()),
         ("tolerations", !tolerations.is_empty()),
+        ("runtimeClassName", runtime_class_name.is_some()),
+        ("priorityClassName", priority_class_name.is_some()),
+        ("hostUsers", host_users.is_some()),
         ("labels", !labels.is_empty()),
         ("annotations", !annotations.is_empty()),
     ];

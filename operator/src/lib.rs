@@ -17,6 +17,7 @@ pub mod job;
 #[cfg(test)]
 mod kstatus;
 pub mod leader;
+mod listen;
 pub mod listing;
 pub mod logs;
 mod mcp_container;

@@ -35,8 +35,8 @@ pub struct Settings {
     /// Filter for log lines: a level, or `target=level` pairs.
     #[arg(long = "log", env = "BLOOMERY_LOG", default_value = "info", value_parser = parse::log_filter)]
     pub log_filter: String,
-    /// Address where health and metrics are served.
-    #[arg(long, env = "BLOOMERY_HTTP_ADDR", default_value = "0.0.0.0:8080")]
+    /// Address where health and metrics are served. `[::]` means all addresses of IPv6 and IPv4.
+    #[arg(long, env = "BLOOMERY_HTTP_ADDR", default_value = "[::]:8080")]
     pub http_addr: SocketAddr,
     /// Name of the Lease for leader election.
     #[arg(long, env = "BLOOMERY_LEASE_NAME", default_value = "bloomery-operator", value_parser = parse::not_empty)]
@@ -119,8 +119,8 @@ impl ApprovalSettings {
 /// Settings of the report endpoint.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReportSettings {
-    /// Address where reports are accepted.
-    #[arg(long = "report-addr", env = "BLOOMERY_REPORT_ADDR", default_value = "0.0.0.0:8443")]
+    /// Address where reports are accepted. `[::]` means all addresses of IPv6 and IPv4.
+    #[arg(long = "report-addr", env = "BLOOMERY_REPORT_ADDR", default_value = "[::]:8443")]
     pub addr: SocketAddr,
     /// URL under which workers reach the report endpoint, without a path. Default: the Service `bloomery-operator` in
     /// the operator's namespace.
@@ -181,12 +181,16 @@ pub struct WorkerSettings {
         value_parser = clap::value_parser!(i64).range(1..)
     )]
     pub fs_group: i64,
+    /// Leave the users and groups of worker pods to the platform, which chooses them for each namespace.
+    #[arg(long = "uids-from-platform", env = "BLOOMERY_UIDS_FROM_PLATFORM")]
+    pub uids_from_platform: bool,
     /// Addresses that tenants may connect to, in addition to public addresses and Services of their namespace: ranges in CIDR
     /// notation, separated by commas.
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
     pub endpoint_ranges: Vec<IpNet>,
     /// Labels, scheduling and pull secrets of each worker pod, as JSON of `imagePullSecrets`, `nodeSelector`, `tolerations`,
-    /// `priorityClassName`, `podLabels`, `podAnnotations` and `skillMaySet` (the fields that a Skill may set too).
+    /// `priorityClassName`, `runtimeClassName`, `hostUsers`, `podLabels`, `podAnnotations` and `skillMaySet` (the fields that a
+    /// Skill may set too).
     #[arg(long = "worker-pod", env = "BLOOMERY_WORKER_POD", default_value = "{}", value_parser = parse::pod_defaults)]
     pub pod: PodDefaults,
     /// Format of the workers' logs.

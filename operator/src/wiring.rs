@@ -12,14 +12,13 @@ use crate::pod_seals::PodSeals;
 use crate::server_tokens::ServerTokens;
 use crate::settings::Settings;
 use crate::status::Statuses;
-use crate::{approval, job, model, report, skill};
+use crate::{approval, job, listen, model, report, skill};
 use axum::http::{Response, StatusCode};
 use futures::stream::StreamExt;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -180,7 +179,7 @@ async fn start(
     stopping: &CancellationToken,
 ) -> Result<JoinSet<Result<(), Error>>, Error> {
     let address = context.settings.http_addr;
-    let listener = TcpListener::bind(address)
+    let listener = listen::bind(address)
         .await
         .map_err(io(format!("health and metrics cannot be served at {address} (BLOOMERY_HTTP_ADDR)")))?;
     let mut parts = JoinSet::new();
@@ -257,6 +256,7 @@ mod tests {
     use serde_json::json;
     use std::convert::Infallible;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::net::TcpListener;
 
     /// Answers a list with no account. The first watch is silent after its headers, as on a half-open connection; a later one has the
     /// account `worker`.

@@ -20,15 +20,16 @@ pub fn spec(
     volumes: Vec<Volume>,
     deadline_seconds: i64,
 ) -> PodSpec {
+    let chosen = |id: i64| (!settings.uids_from_platform).then_some(id);
     let mut spec = PodSpec {
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         restart_policy: Some("Never".to_owned()),
         active_deadline_seconds: Some(deadline_seconds),
         security_context: Some(pod::restricted_for_memory(
-            Some(settings.run_as_user),
-            Some(settings.run_as_group),
-            Some(settings.fs_group),
+            chosen(settings.run_as_user),
+            chosen(settings.run_as_group),
+            chosen(settings.fs_group),
         )),
         containers: vec![container],
         volumes: Some(volumes),

@@ -15,9 +15,9 @@
   value: {{ join "," . }}
 {{- end }}
 - name: BLOOMERY_HTTP_ADDR
-  value: 0.0.0.0:8080
+  value: "[::]:8080"
 - name: BLOOMERY_REPORT_ADDR
-  value: 0.0.0.0:8443
+  value: "[::]:8443"
 - name: BLOOMERY_REPORT_URL
   value: https://{{ include "bloomery.fullname" . }}.{{ .Release.Namespace }}.svc:8443
 - name: BLOOMERY_REPORT_CA_SECRET
@@ -36,12 +36,16 @@
   value: {{ int64 .Values.worker.runAsGroup | quote }}
 - name: BLOOMERY_FS_GROUP
   value: {{ int64 .Values.worker.fsGroup | quote }}
+{{- if .Values.uidsFromPlatform }}
+- name: BLOOMERY_UIDS_FROM_PLATFORM
+  value: "true"
+{{- end }}
 {{- with .Values.worker.endpointRanges }}
 - name: BLOOMERY_WORKER_ENDPOINT_RANGES
   value: {{ join "," . | quote }}
 {{- end }}
 - name: BLOOMERY_WORKER_POD
-  value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
+  value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "runtimeClassName" "hostUsers" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
 - name: BLOOMERY_WORKER_LOG_FORMAT
   value: {{ .Values.worker.logFormat }}
 - name: BLOOMERY_WORKER_SECRET_WAIT
@@ -63,7 +67,7 @@
   value: {{ .maxSize | default "1Gi" | quote }}
 {{- end }}
 - name: BLOOMERY_MCP_POD
-  value: {{ pick .Values.mcp "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
+  value: {{ pick .Values.mcp "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "runtimeClassName" "hostUsers" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
 - name: BLOOMERY_MCP_RESOURCES
   value: {{ .Values.mcp.resources | default dict | toJson | quote }}
 - name: BLOOMERY_MCP_MAX_RESOURCES

@@ -8,7 +8,7 @@ use bloomery_crds::v1alpha1::Skill;
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{Tenant, cluster, eventually, operator, refund_of, story, story_alone};
 use bloomery_testkit::json::typed;
-use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, PersistentVolumeClaim, Pod, PodSpec, Secret, Service};
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
 };
@@ -21,11 +21,14 @@ const OUTAGE: Duration = Duration::from_secs(30);
 /// The name of the container that a policy adds to pods.
 const SIDECAR: &str = "proxy";
 
+/// The scheduling gate that a policy adds to pods.
+const GATE: &str = "queue.example/admission";
+
 #[tokio::test]
 async fn a_job_ends_although_a_sidecar_that_was_injected_runs_on() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
-        let policy = InjectedSidecar::create(tenant).await;
+        let policy = ChangedPods::create(tenant, &sidecar(), |pod| pod.containers.len() == 2).await;
         let skill = tenant.skill("cs-tier-1").await;
         // The probe of the Skill has a sidecar too.
         skill.ready().await;
@@ -45,22 +48,48 @@ async fn a_job_ends_although_a_sidecar_that_was_injected_runs_on() {
     .await;
 }
 
-/// An admission policy that adds a sidecar to the worker pods of a tenant. It stands for a webhook, such as that of a service mesh.
-struct InjectedSidecar<'t> {
+/// Returns the change that adds a sidecar to a pod.
+fn sidecar() -> String {
+    let image = cluster::image("e2e-orders");
+    format!(
+        "[JSONPatch{{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{{name: '{SIDECAR}', image: '{image}', \
+         imagePullPolicy: 'IfNotPresent', securityContext: Object.spec.containers.securityContext{{\
+         allowPrivilegeEscalation: false, capabilities: Object.spec.containers.securityContext.capabilities{{drop: ['ALL']}}}}}}}}]"
+    )
+}
+
+#[tokio::test]
+async fn a_pod_that_a_queue_holds_back_is_queued_until_its_gate_is_removed() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await.ready().await;
+        let gate =
+            format!("[JSONPatch{{op: 'add', path: '/spec/schedulingGates', value: [Object.spec.schedulingGates{{name: '{GATE}'}}]}}]");
+        let policy = ChangedPods::create(tenant, &gate, |pod| pod.scheduling_gates.is_some()).await;
+        let job = tenant.job("refund").await;
+        job.until_reason("Queued", &["scheduling gates", GATE]).await;
+        let opened = Patch::Merge(json!({"spec": {"schedulingGates": []}}));
+        let pod = job.pod(1).await.name_any();
+        let removed = tenant.api::<Pod>().patch(&pod, &PatchParams::default(), &opened).await;
+        removed.expect("the gate is removed");
+        let status = job.succeeded().await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
+        shop.assert_refunded_once("A-17").await;
+        policy.delete().await;
+    })
+    .await;
+}
+
+/// An admission policy that changes the worker pods of a tenant. It stands for a webhook, such as that of a service mesh or of Kueue.
+struct ChangedPods<'t> {
     tenant: &'t Tenant,
 }
 
-impl<'t> InjectedSidecar<'t> {
-    /// Creates the policy, and waits until it is in force.
-    async fn create(tenant: &'t Tenant) -> Self {
+impl<'t> ChangedPods<'t> {
+    /// Creates the policy with a change as an expression of CEL, and waits until it is in force.
+    async fn create(tenant: &'t Tenant, change: &str, is_changed: impl Fn(&PodSpec) -> bool) -> Self {
         let policy = Self { tenant };
         let name = &tenant.namespace;
-        let image = cluster::image("e2e-orders");
-        let sidecar = format!(
-            "[JSONPatch{{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{{name: '{SIDECAR}', image: '{image}', \
-             imagePullPolicy: 'IfNotPresent', securityContext: Object.spec.containers.securityContext{{\
-             allowPrivilegeEscalation: false, capabilities: Object.spec.containers.securityContext.capabilities{{drop: ['ALL']}}}}}}}}]"
-        );
         let pods = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
         let only = "object.spec.containers[0].name in ['worker', 'sample']";
         policy
@@ -70,17 +99,17 @@ impl<'t> InjectedSidecar<'t> {
                     "failurePolicy": "Fail", "reinvocationPolicy": "Never",
                     "matchConstraints": {"resourceRules": [pods]},
                     "matchConditions": [{"name": "workers", "expression": only}],
-                    "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": sidecar}}],
+                    "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": change}}],
                 }),
             )
             .await;
         let in_tenant = json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}});
         policy.apply("MutatingAdmissionPolicyBinding", &json!({"policyName": name, "matchResources": in_tenant})).await;
         let (pods, dry_run) = (tenant.api::<Pod>(), PostParams { dry_run: true, ..PostParams::default() });
-        eventually("the policy to add the sidecar", async || {
+        eventually("the policy to change pods", async || {
             let sample = pods.create(&dry_run, &sample()).await.map_err(|error| error.to_string())?;
-            let containers = sample.spec.expect("a pod has a spec").containers.len();
-            if containers == 2 { Ok(()) } else { Err(format!("{containers} containers")) }
+            let sample = sample.spec.expect("a pod has a spec");
+            if is_changed(&sample) { Ok(()) } else { Err(format!("{sample:?}")) }
         })
         .await;
         policy

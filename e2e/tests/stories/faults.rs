@@ -1,11 +1,14 @@
 //! Crashes of pods, workers, servers and the operator: no effect is lost or repeated.
 
+use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_e2e::harness::machine::{self, Process};
-use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, operator, refund_of, story};
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, eventually, operator, refund_of, story, typed};
 use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt;
-use kube::api::{DeleteParams, EvictParams, ListParams};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use kube::api::{DeleteParams, EvictParams, ListParams, PostParams};
+use kube::{Api, ResourceExt};
+use serde_json::json;
 
 use crate::memory;
 
@@ -62,12 +65,61 @@ async fn an_evicted_pod_parks_and_its_job_resumes() {
         evicted.expect("the eviction is accepted");
         resumes_in_attempt_two(&shop, &job).await;
         assert_begins_with(&log_lines(tenant, &job).await, &before);
-        if cluster::is_local_or_skips("the volume") {
-            let log = memory::log(&machine::memory(tenant).await.join("cs-tier-1"), &job.uid);
-            assert!(log.iter().any(|line| line.contains(r#""type":"parked""#)), "it parked: {log:#?}");
-        }
+        assert_parked(tenant, &job).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_preempted_pod_parks_and_its_job_resumes() {
+    story(async |tenant| {
+        let (shop, job) = thinking(tenant).await;
+        let before = log_lines(tenant, &job).await;
+        let classes = Api::<PriorityClass>::all(tenant.cluster.client.clone());
+        let class: PriorityClass = typed(json!({"metadata": {"name": tenant.namespace}, "value": 1000}));
+        classes.create(&PostParams::default(), &class).await.expect("the priority class is created");
+        let urgent = urgent_pod(&tenant.namespace, &job.name, &job.pod(1).await);
+        // The API server may not know the new class yet.
+        eventually("the urgent pod to be accepted", async || {
+            tenant.api::<Pod>().create(&PostParams::default(), &urgent).await
+        })
+        .await;
+        // The scheduler deletes the worker's pod, and the next one waits until the urgent pod has left the node.
+        job.until_reason("Unschedulable", &["anti-affinity"]).await;
+        tenant.remove::<Pod>(&urgent.name_any()).await;
+        classes.delete(&tenant.namespace, &DeleteParams::default()).await.expect("the priority class is deleted");
+        resumes_in_attempt_two(&shop, &job).await;
+        assert_begins_with(&log_lines(tenant, &job).await, &before);
+        assert_parked(tenant, &job).await;
+    })
+    .await;
+}
+
+/// Returns a pod of this priority class that must run on the node of a worker, without workers of its Job. So the scheduler preempts
+/// this worker and no other pod, however much room the node has.
+fn urgent_pod(class: &str, job: &str, worker: &Pod) -> Pod {
+    let node = worker.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).expect("the worker runs on a node");
+    typed(json!({
+        "metadata": {"name": "urgent"},
+        "spec": {
+            "priorityClassName": class,
+            "affinity": {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]},
+                ]}},
+                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
+                    "labelSelector": {"matchLabels": {(names::LABEL_JOB): job}}, "topologyKey": "kubernetes.io/hostname",
+                }]},
+            },
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 1,
+            "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [{
+                "name": "urgent", "image": cluster::image("e2e-ledger"),
+                "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
+            }],
+        },
+    }))
 }
 
 #[tokio::test]
@@ -187,6 +239,14 @@ async fn log_lines(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<String> {
         return Vec::new();
     }
     memory::log(&machine::memory(tenant).await.join("cs-tier-1"), &job.uid)
+}
+
+/// Checks that a worker of the Job parked, where the volume can be read.
+async fn assert_parked(tenant: &Tenant, job: &JobHandle<'_>) {
+    if cluster::is_local_or_skips("the volume") {
+        let log = log_lines(tenant, job).await;
+        assert!(log.iter().any(|line| line.contains(r#""type":"parked""#)), "it parked: {log:#?}");
+    }
 }
 
 fn assert_begins_with(after: &[String], before: &[String]) {

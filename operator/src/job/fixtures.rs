@@ -264,6 +264,7 @@ pub(crate) fn worker_settings() -> WorkerSettings {
         run_as_user: 1001,
         run_as_group: 1002,
         fs_group: 1003,
+        uids_from_platform: false,
         endpoint_ranges: Vec::new(),
         pod: PodDefaults::default(),
         log_format: LogFormat::Text,

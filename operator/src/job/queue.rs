@@ -118,6 +118,12 @@ impl Queue {
                 woken
             }
             (_, AppliedPlan::Started(..)) => self.start(context, &fetched.job),
+            // The Skill is checked within moments, and its Jobs keep their turns until then.
+            (Admission::NotAsked, AppliedPlan::Waiting(..))
+                if observe::is_skill_unchecked(context, &fetched.job) && !self.scheduler().has_place(&fetched.uid) =>
+            {
+                Vec::new()
+            }
             (Admission::NotAsked, _) if is_alive => {
                 requeue_after = earlier(requeue_after, refusal.map(|_| ADOPTION_RETRY_INTERVAL));
                 self.start(context, &fetched.job)
@@ -190,8 +196,11 @@ impl Queue {
         references(woken)
     }
 
-    /// The Jobs that may start after the change of a Skill.
+    /// The Jobs that may start after the change of a Skill. None may until the Skill is checked.
     pub fn skill_changed(&self, context: &Context, skill: &Guarded<Skill>) -> Vec<Wake<Job>> {
+        if observe::is_unchecked(skill) {
+            return Vec::new();
+        }
         let (namespace, name) = (skill.namespace().unwrap_or_default(), skill.name_any());
         let maximum = maxima::of_skill(context, &namespace, &name);
         references(self.scheduler().set_skill_maximum(&namespace, &name, maximum))

@@ -207,8 +207,9 @@ fn awaits_pod_end(
 fn is_pod_problem(reason: Reason, phase: Option<Phase>) -> bool {
     match reason {
         Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost => true,
-        // The pod waits for a key of its MCP server. Later, the worker waits, and says when the wait is over.
-        Reason::SecretMissing => phase == Some(Phase::Starting),
+        // The pod waits for its scheduling gates, or for a key of its MCP server. Later, the worker waits for a key, and says when the
+        // wait is over.
+        Reason::Queued | Reason::SecretMissing => phase == Some(Phase::Starting),
         _ => false,
     }
 }

@@ -30,6 +30,9 @@ const PORTS: [u16; 3] = [9080, 9081, 9082];
 /// The directory of the copied program. It is not one that an image has.
 const DIR: &str = BLOOMERY_DIR;
 
+/// The address of a bridge that others than the worker of its pod connect to: all addresses of IPv6 and IPv4.
+pub const ALL_ADDRESSES: &str = "[::]";
+
 /// Returns the path of the copied program.
 fn program() -> String {
     format!("{DIR}/bloomery-bridge")
@@ -89,7 +92,7 @@ pub fn guard(container: &McpContainer, worker: &WorkerSettings, access: Vec<Stri
     let guard = [
         INSTALLED.to_owned(),
         "guard".to_owned(),
-        format!("--listen=0.0.0.0:{}", guard_port(container)),
+        format!("--listen={ALL_ADDRESSES}:{}", guard_port(container)),
         format!("--path={}", container.path),
         format!("--port={}", container.port),
         format!("--probe-path={HEALTH_PATH}"),

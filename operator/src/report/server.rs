@@ -6,6 +6,7 @@ use super::refusal::Refusal;
 use super::service::Service;
 use super::tls::{self, ServedCertificate};
 use crate::context::Context;
+use crate::listen;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
@@ -70,7 +71,7 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
     let certificate = Arc::new(ServedCertificate::default());
     let tls = tls::config(certificate.clone()).map_err(std::io::Error::other)?;
     let address = context.settings.report.addr;
-    let listener = TcpListener::bind(address).await.map_err(|error| {
+    let listener = listen::bind(address).await.map_err(|error| {
         std::io::Error::new(
             error.kind(),
             format!("cannot listen for reports at {address} (BLOOMERY_REPORT_ADDR): {error}"),

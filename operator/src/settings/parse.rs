@@ -34,7 +34,7 @@ pub(super) enum Error {
     Amounts(#[source] serde_json::Error),
     /// The value is not a [`PodDefaults`].
     #[error(
-        "must be JSON with imagePullSecrets, nodeSelector, tolerations, priorityClassName, podLabels, podAnnotations and skillMaySet, such as {{\"nodeSelector\":{{\"disk\":\"ssd\"}}}}: {0}"
+        "must be JSON with imagePullSecrets, nodeSelector, tolerations, priorityClassName, runtimeClassName, hostUsers, podLabels, podAnnotations and skillMaySet, such as {{\"nodeSelector\":{{\"disk\":\"ssd\"}}}}: {0}"
     )]
     PodDefaults(#[source] serde_json::Error),
     /// The value is not a [`NetworkSettings`].

@@ -7,6 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// The label that names Kueue's queue of a pod. Kueue holds the pod back by a scheduling gate until the queue has room.
+const LABEL_KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
 /// Amounts of resources, by name.
 pub type Amounts = BTreeMap<String, Quantity>;
 
@@ -22,6 +25,10 @@ pub struct PodDefaults {
     pub tolerations: Vec<Toleration>,
     /// The priority class; the cluster's default if empty.
     pub priority_class_name: String,
+    /// The runtime class; the cluster's default if empty.
+    pub runtime_class_name: String,
+    /// If false, the pod has a user namespace of its own. Default: true.
+    pub host_users: Option<bool>,
     /// More labels of the pod. The operator's own labels win.
     pub pod_labels: BTreeMap<String, String>,
     /// More annotations of the pod. The operator's own annotations win.
@@ -41,6 +48,12 @@ pub enum SkillField {
     NodeSelector,
     /// Tolerated taints of nodes.
     Tolerations,
+    /// The runtime class.
+    RuntimeClassName,
+    /// The priority class.
+    PriorityClassName,
+    /// A user namespace of the pod.
+    HostUsers,
     /// Labels of the pod.
     Labels,
     /// Annotations of the pod.
@@ -55,6 +68,8 @@ impl PodDefaults {
             node_selector,
             tolerations,
             priority_class_name,
+            runtime_class_name,
+            host_users,
             pod_labels: _,
             pod_annotations: _,
             skill_may_set: _,
@@ -63,6 +78,8 @@ impl PodDefaults {
         spec.node_selector = Some(node_selector).filter(|labels| !labels.is_empty());
         spec.tolerations = Some(tolerations).filter(|tolerations| !tolerations.is_empty());
         spec.priority_class_name = Some(priority_class_name).filter(|name| !name.is_empty());
+        spec.runtime_class_name = Some(runtime_class_name).filter(|name| !name.is_empty());
+        spec.host_users = host_users.filter(|host_users| !host_users);
     }
 
     /// Returns the fields with those of a Skill that it may set. The fields of the installation win.
@@ -77,6 +94,17 @@ impl PodDefaults {
         if may(SkillField::Tolerations) {
             merged.tolerations.extend(own.tolerations.iter().cloned());
         }
+        if may(SkillField::HostUsers) && own.host_users == Some(false) {
+            merged.host_users = Some(false);
+        }
+        for (field, own, merged) in [
+            (SkillField::RuntimeClassName, &own.runtime_class_name, &mut merged.runtime_class_name),
+            (SkillField::PriorityClassName, &own.priority_class_name, &mut merged.priority_class_name),
+        ] {
+            if let Some(own) = own.as_ref().filter(|_| may(field) && merged.is_empty()) {
+                merged.clone_from(own);
+            }
+        }
         for (field, own, merged) in [
             (SkillField::NodeSelector, &own.node_selector, &mut merged.node_selector),
             (SkillField::Labels, &own.labels, &mut merged.pod_labels),
@@ -89,13 +117,33 @@ impl PodDefaults {
         merged
     }
 
+    /// Returns the fields for pods that do not wait in a queue of Kueue, because the operator waits for them only for minutes.
+    #[must_use]
+    pub fn without_queue(&self) -> Self {
+        let mut fields = self.clone();
+        fields.pod_labels.remove(LABEL_KUEUE_QUEUE);
+        fields
+    }
+
     /// Returns the fields that a Skill sets and may not set.
     pub fn refused(&self, own: &PodSettings) -> Vec<SkillField> {
-        let PodSettings { image_pull_secrets, node_selector, tolerations, labels, annotations } = own;
+        let PodSettings {
+            image_pull_secrets,
+            node_selector,
+            tolerations,
+            runtime_class_name,
+            priority_class_name,
+            host_users,
+            labels,
+            annotations,
+        } = own;
         let set = [
             (SkillField::ImagePullSecrets, !image_pull_secrets.is_empty()),
             (SkillField::NodeSelector, !node_selector.is_empty()),
             (SkillField::Tolerations, !tolerations.is_empty()),
+            (SkillField::RuntimeClassName, runtime_class_name.is_some()),
+            (SkillField::PriorityClassName, priority_class_name.is_some()),
+            (SkillField::HostUsers, host_users.is_some()),
             (SkillField::Labels, !labels.is_empty()),
             (SkillField::Annotations, !annotations.is_empty()),
         ];
@@ -146,6 +194,28 @@ mod tests {
         assert_eq!(merged.pod_labels["team"], "a");
         assert_eq!(merged.tolerations, []);
         assert_eq!(defaults(&[]).with_skill(Some(&own())), defaults(&[]));
+    }
+
+    #[test]
+    fn a_skill_chooses_only_what_the_installation_leaves_open() {
+        let own = json!({"runtimeClassName": "gvisor", "priorityClassName": "high", "hostUsers": false});
+        let own: PodSettings = serde_json::from_value(own).unwrap();
+        let merged = |defaults: serde_json::Value| {
+            let mut spec = PodSpec::default();
+            serde_json::from_value::<PodDefaults>(defaults).unwrap().with_skill(Some(&own)).apply_to(&mut spec);
+            (spec.runtime_class_name, spec.priority_class_name, spec.host_users)
+        };
+        let may_set = json!(["runtimeClassName", "priorityClassName", "hostUsers"]);
+        let chosen = (Some("gvisor".to_owned()), Some("high".to_owned()), Some(false));
+        assert_eq!(merged(json!({"skillMaySet": may_set, "hostUsers": true})), chosen);
+        assert_eq!(merged(json!({"hostUsers": true})), (None, None, None));
+        let set = json!({"skillMaySet": may_set, "runtimeClassName": "kata", "priorityClassName": "batch"});
+        assert_eq!(merged(set), (Some("kata".to_owned()), Some("batch".to_owned()), Some(false)));
+        let refused = defaults(&["hostUsers"]).refused(&own);
+        assert_eq!(refused, [SkillField::RuntimeClassName, SkillField::PriorityClassName]);
+        let keeps: PodSettings = serde_json::from_value(json!({"hostUsers": true})).unwrap();
+        let forced: PodDefaults = serde_json::from_value(json!({"skillMaySet": may_set, "hostUsers": false})).unwrap();
+        assert_eq!(forced.with_skill(Some(&keeps)).host_users, Some(false), "a Skill cannot leave the user namespace");
     }
 
     #[test]

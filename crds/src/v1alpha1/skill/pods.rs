@@ -18,7 +18,7 @@ pub struct Pods {
     pub mcp: Option<PodSettings>,
 }
 
-/// Settings of pods, in addition to those of the chart. If both set the same label, that of the chart counts.
+/// Settings of pods, in addition to those of the chart. If both set the same label or class, that of the chart counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSettings {
@@ -34,6 +34,17 @@ pub struct PodSettings {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub tolerations: Vec<Toleration>,
+    /// The runtime class, such as that of a sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub runtime_class_name: Option<String>,
+    /// The priority class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub priority_class_name: Option<String>,
+    /// If false, the pod has a user namespace of its own: its users are no users of the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_users: Option<bool>,
     /// Labels of the pod.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 16))]

@@ -265,14 +265,29 @@ mod tests {
     }
 
     #[test]
+    fn the_platform_may_choose_users_and_groups() {
+        let settings = WorkerSettings { uids_from_platform: true, ..worker_settings() };
+        let attempt = valid_attempt();
+        let spec = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap()).spec.unwrap();
+        let context = spec.security_context.unwrap();
+        assert_eq!((context.run_as_user, context.run_as_group, context.fs_group), (None, None, None));
+        assert_eq!(context.run_as_non_root, Some(true));
+        assert!(context.seccomp_profile.is_some());
+    }
+
+    #[test]
     fn a_skill_adds_what_the_installation_allows() {
-        let own = r#"{"nodeSelector": {"gpu": "yes"}, "labels": {"team": "a"}}"#;
+        let own = r#"{"nodeSelector": {"gpu": "yes"}, "labels": {"team": "a"}, "priorityClassName": "high"}"#;
         let attempt = ValidAttempt { pod: Some(serde_json::from_str(own).unwrap()), ..valid_attempt() };
-        let pod = serde_json::from_str(r#"{"skillMaySet": ["nodeSelector"]}"#).unwrap();
+        let installation = r#"{"skillMaySet": ["nodeSelector"], "podLabels": {"kueue.x-k8s.io/queue-name": "agents"}}"#;
+        let pod = serde_json::from_str(installation).unwrap();
         let settings = WorkerSettings { pod, ..worker_settings() };
         let pod = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap());
-        assert_eq!(pod.spec.unwrap().node_selector.unwrap()["gpu"], "yes");
-        assert!(!pod.metadata.labels.unwrap().contains_key("team"));
+        let spec = pod.spec.unwrap();
+        assert_eq!((spec.node_selector.unwrap()["gpu"].as_str(), spec.priority_class_name), ("yes", None));
+        let labels = pod.metadata.labels.unwrap();
+        assert!(!labels.contains_key("team"));
+        assert_eq!(labels["kueue.x-k8s.io/queue-name"], "agents", "Kueue queues worker pods");
     }
 
     #[test]

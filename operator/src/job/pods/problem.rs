@@ -74,12 +74,14 @@ fn unscheduled(name: &str, pod: &Pod, status: &PodStatus, now: Timestamp) -> Opt
     if !is_older(pod, now, SCHEDULING_GRACE) {
         return None;
     }
-    let (reason, what) = match scheduled.reason.as_deref() {
-        Some("SchedulingGated") => (Reason::PodNotStarting, "is held back by its scheduling gates"),
-        _ => (Reason::Unschedulable, "cannot be scheduled"),
-    };
+    if scheduled.reason.as_deref() == Some("SchedulingGated") {
+        let gates = pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten());
+        let gates: Vec<&str> = gates.map(|gate| gate.name.as_str()).collect();
+        let message = format!("pod {name} starts once others have removed its scheduling gates: {}", gates.join(", "));
+        return Some(PodProblem { reason: Reason::Queued, message });
+    }
     let why = scheduled.message.as_deref().unwrap_or("the scheduler gives no reason");
-    Some(PodProblem { reason, message: format!("pod {name} {what}: {why}") })
+    Some(PodProblem { reason: Reason::Unschedulable, message: format!("pod {name} cannot be scheduled: {why}") })
 }
 
 fn waiting(name: &str, pod: &Pod, container: Option<&ContainerStatus>, now: Timestamp) -> Option<PodProblem> {

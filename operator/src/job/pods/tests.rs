@@ -6,7 +6,8 @@ use bloomery_crds::report::ParkReason;
 use bloomery_crds::report::PodEnd;
 use bloomery_crds::v1alpha1::AskedQuestion;
 use k8s_openapi::api::core::v1::{
-    ContainerState, ContainerStateRunning, ContainerStateWaiting, ContainerStatus, PodCondition, PodSpec,
+    ContainerState, ContainerStateRunning, ContainerStateWaiting, ContainerStatus, PodCondition, PodSchedulingGate,
+    PodSpec,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
@@ -55,11 +56,7 @@ fn running() -> ContainerState {
     5,
     Some(Reason::Unschedulable)
 )]
-#[case::gated(
-    with_condition("PodScheduled", "SchedulingGated", ContainerState::default()),
-    5,
-    Some(Reason::PodNotStarting)
-)]
+#[case::gated(with_condition("PodScheduled", "SchedulingGated", ContainerState::default()), 5, Some(Reason::Queued))]
 #[case::no_image(waiting("ImagePullBackOff"), 0, Some(Reason::ImageUnavailable))]
 #[case::no_such_image_name(waiting("InvalidImageName"), 0, Some(Reason::ImageUnavailable))]
 #[case::bad_container(waiting("CreateContainerConfigError"), 0, Some(Reason::PodNotStarting))]
@@ -77,6 +74,16 @@ fn the_problem_of_a_pod_has_a_reason_and_names_the_pod(
     if let Some(problem) = found {
         assert!(problem.message.contains("refund-1-01234"), "{}", problem.message);
     }
+}
+
+#[test]
+fn a_pod_that_waits_in_a_queue_names_its_scheduling_gates() {
+    let mut pod = with_condition("PodScheduled", "SchedulingGated", ContainerState::default());
+    let gate = PodSchedulingGate { name: "kueue.x-k8s.io/admission".into() };
+    pod.spec.as_mut().unwrap().scheduling_gates = Some(vec![gate]);
+    let queued = problem(&pod, 86_400).unwrap();
+    assert_eq!(queued.reason, Reason::Queued);
+    assert!(queued.message.ends_with("its scheduling gates: kueue.x-k8s.io/admission"), "{}", queued.message);
 }
 
 #[test]

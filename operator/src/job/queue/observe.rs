@@ -1,7 +1,9 @@
 //! Reads what the scheduler needs of Jobs.
 
 use super::values::QueuedJob;
-use bloomery_crds::v1alpha1::Job;
+use crate::caches::Guarded;
+use crate::context::Context;
+use bloomery_crds::v1alpha1::{Job, Skill};
 use kube::core::ResourceExt;
 
 /// The Job as the scheduler knows it.
@@ -14,4 +16,16 @@ pub(super) fn queued_job(job: &Job) -> QueuedJob {
         has_started: job.status.as_ref().is_some_and(|status| status.attempt.is_some()),
         created: job.metadata.creation_timestamp.as_ref().map(|created| created.0),
     }
+}
+
+/// Returns whether the operator has not checked the latest spec of a Skill yet.
+pub(super) fn is_unchecked(skill: &Guarded<Skill>) -> bool {
+    let observed = |skill: &Skill| skill.status.as_ref().and_then(|status| status.observed_generation);
+    skill.0.as_ref().is_ok_and(|skill| observed(skill) != skill.metadata.generation)
+}
+
+/// Returns whether the Skill of a Job exists and is not checked yet.
+pub(super) fn is_skill_unchecked(context: &Context, job: &Job) -> bool {
+    let namespace = job.namespace().unwrap_or_default();
+    context.caches.skills.get(&namespace, &job.spec.skill).is_some_and(|skill| is_unchecked(&skill))
 }

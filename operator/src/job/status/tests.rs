@@ -121,6 +121,18 @@ fn a_pod_that_waits_for_a_key_of_its_mcp_server_says_so_until_it_starts() {
 }
 
 #[test]
+fn a_pod_in_a_queue_of_others_says_so_until_it_is_scheduled() {
+    let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
+    let gated = PodProblem { reason: Reason::Queued, message: "its scheduling gates: kueue.x-k8s.io/admission".into() };
+    let waits = next(&begun, &AppliedPlan::Observed(Some(gated)), &stamp(9));
+    assert_eq!(
+        (waits.phase, condition(&waits, ConditionType::Reconciling).1.as_str()),
+        (Some(Phase::Starting), "Queued")
+    );
+    assert_eq!(next(&waits, &AppliedPlan::Observed(None), &stamp(2)), begun);
+}
+
+#[test]
 fn a_message_that_differs_only_in_its_numbers_and_their_order_is_kept() {
     let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
     let unschedulable = |message: &str| {

@@ -160,6 +160,28 @@ async fn a_raised_maximum_of_a_skill_wakes_exactly_the_jobs_that_may_start() {
 }
 
 #[tokio::test]
+async fn jobs_keep_their_turns_while_their_skill_is_checked() {
+    let mut tenant = Tenant::new(3, &[]);
+    tenant.set_maximum_of_skill(&json!(1));
+    for number in 0..3 {
+        tenant.reconcile(number).await;
+    }
+    tenant.set_maximum_of_skill(&json!(2));
+    let generation = tenant.api.get(SKILL)["metadata"]["generation"].as_i64().unwrap();
+    tenant.api.change(SKILL, |skill| skill["metadata"]["generation"] = json!(generation + 1));
+    let context = tenant.operator().await;
+    let skill = context.caches.skills.get("acme", "cs-tier-1").unwrap();
+    assert!(tenant.state.queue.skill_changed(&context, &skill).is_empty(), "no Job may start yet");
+    tenant.reconcile(1).await;
+    assert_eq!(tenant.status(1).1, "SkillNotReady");
+    tenant.api.change(SKILL, |skill| skill["status"]["observedGeneration"] = json!(generation + 1));
+    tenant.reconcile(2).await;
+    assert_eq!((tenant.status(2).1.as_str(), tenant.woken()), ("Queued", vec!["j1".to_owned()]));
+    tenant.reconcile(1).await;
+    assert_eq!(tenant.status(1).1, "Starting");
+}
+
+#[tokio::test]
 async fn a_place_that_is_not_used_goes_to_the_next_job() {
     let mut tenant = Tenant::new(2, &["--max-running-jobs=1"]);
     tenant.api.remove(MODEL);

@@ -18,9 +18,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use std::collections::BTreeMap;
 
-/// The address on which the bridge listens.
-const ALL_ADDRESSES: &str = "0.0.0.0";
-
 /// The seconds that a server may take to listen before it is restarted.
 pub const STARTUP_SECONDS: i32 = 120;
 
@@ -129,7 +126,7 @@ fn server_container(
 ) -> Container {
     let list = |items: &Vec<String>| (!items.is_empty()).then(|| items.clone());
     let (command, args) = if container.is_stdio() {
-        (Some(bridge::command(container, ALL_ADDRESSES, token_access(skill, keys))), None)
+        (Some(bridge::command(container, bridge::ALL_ADDRESSES, token_access(skill, keys))), None)
     } else {
         (list(&container.command), list(&container.args))
     };

@@ -60,7 +60,7 @@ pub fn build_reclaim_pod(
         labels: Some(labels),
         ..ObjectMeta::default()
     };
-    settings.pod.label(&mut metadata);
+    settings.pod.without_queue().label(&mut metadata);
     Pod { metadata, spec: Some(spec), status: None }
 }
 
@@ -93,12 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn the_pod_has_the_labels_of_the_installation() {
+    fn the_pod_has_the_labels_of_the_installation_and_does_not_wait_in_a_queue() {
         let mut settings = worker_settings();
         settings.pod.pod_labels.insert("team".to_owned(), "a".to_owned());
+        settings.pod.pod_labels.insert("kueue.x-k8s.io/queue-name".to_owned(), "agents".to_owned());
         let skill = ReclaimedSkill { namespace: "acme", name: "orders", uid: "01234567-89ab" };
         let pod = build_reclaim_pod(skill, &settings, false, SignedDuration::from_secs(9));
-        assert_eq!(pod.metadata.labels.unwrap()["team"], "a");
+        let labels = pod.metadata.labels.unwrap();
+        assert_eq!((labels["team"].as_str(), labels.contains_key("kueue.x-k8s.io/queue-name")), ("a", false));
     }
 
     #[test]

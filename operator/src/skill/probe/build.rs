@@ -67,7 +67,7 @@ pub struct ProbedSidecar {
 /// If the probe's part cannot be serialized.
 pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod, serde_json::Error> {
     let ProbeInputs { skill, owner, revision: _, wanted, number, report, sidecar: _, pod } = inputs;
-    let pod = settings.pod.with_skill(pod.as_ref());
+    let pod = settings.pod.with_skill(pod.as_ref()).without_queue();
     let name = names::probe_pod(&skill.name, &skill.uid, &wanted.probe, *number);
     let part =
         ProbePart { skill: skill.clone(), pod: name.clone(), subject: wanted.subject.clone(), report: report.clone() };

@@ -119,7 +119,9 @@ fn problem(pod: &Pod) -> Option<String> {
     let mut conditions = status.conditions.iter().flatten();
     conditions
         .any(|found| {
-            found.type_ == "PodScheduled" && found.status == "False" && found.reason.as_deref() == Some("Unschedulable")
+            found.type_ == "PodScheduled"
+                && found.status == "False"
+                && matches!(found.reason.as_deref(), Some("Unschedulable" | "SchedulingGated"))
         })
         .then(|| format!("pod {name} cannot be scheduled: see kubectl describe pod {name}"))
 }

@@ -49,12 +49,14 @@ fn inputs_with_sidecar() -> ProbeInputs {
 fn a_probe_has_the_labels_and_nodes_of_workers_that_the_installation_and_the_skill_set() {
     let mut settings = worker_settings();
     settings.pod = serde_json::from_value(json!({
-        "podLabels": {"team": "a"}, "podAnnotations": {"mesh": "off"}, "skillMaySet": ["nodeSelector"],
+        "podLabels": {"team": "a", "kueue.x-k8s.io/queue-name": "agents"}, "podAnnotations": {"mesh": "off"},
+        "skillMaySet": ["nodeSelector"],
     }))
     .unwrap();
     let own = serde_json::from_value(json!({"nodeSelector": {"gpu": "yes"}, "labels": {"team": "b"}})).unwrap();
     let pod = build_pod(&ProbeInputs { pod: Some(own), ..inputs(1) }, &settings).unwrap();
-    assert_eq!(pod.metadata.labels.unwrap()["team"], "a");
+    let labels = pod.metadata.labels.unwrap();
+    assert_eq!((labels["team"].as_str(), labels.contains_key("kueue.x-k8s.io/queue-name")), ("a", false));
     assert_eq!(pod.metadata.annotations.unwrap()["mesh"], "off");
     assert_eq!(pod.spec.unwrap().node_selector.unwrap()["gpu"], "yes");
 }

@@ -77,7 +77,7 @@ pub(super) fn problem(pod: &Pod, port: Port) -> Option<String> {
             let unscheduled = conditions.into_iter().find(|found| {
                 found.type_ == "PodScheduled"
                     && found.status == "False"
-                    && found.reason.as_deref() == Some("Unschedulable")
+                    && matches!(found.reason.as_deref(), Some("Unschedulable" | "SchedulingGated"))
             })?;
             let why = unscheduled.message.as_deref().unwrap_or("no reason is given");
             Some(format!("pod {name} of the MCP server cannot be scheduled: {why}"))
