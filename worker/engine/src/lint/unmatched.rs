@@ -2,6 +2,7 @@
 
 use super::finding::{Finding, Severity};
 use super::known_tools::KnownTools;
+use crate::condition::Signature;
 use crate::rules::guardrail::reads_as_tool;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, ToolInput};
 
@@ -44,6 +45,29 @@ pub(super) fn unmatched(path: String, name: &str, spec: &SkillSpec, known: &Know
         return (!allows_unmatched(spec)).then(|| with_remedy(Finding::error(path, message), name, known));
     }
     undeclared(path, name, spec, known)
+}
+
+/// Returns the error about an argument that neither a schema nor the Skill names, although a tool accepts it: a call can have the value
+/// under another name.
+pub(super) fn unnamed_argument(
+    path: &str,
+    name: &str,
+    tools: &[(&str, &Signature)],
+    spec: &SkillSpec,
+    known: &KnownTools,
+) -> Option<Finding> {
+    if !known.is_complete() || allows_unmatched(spec) || tools.iter().any(|(_, known)| known.names_argument(name)) {
+        return None;
+    }
+    let (tool, _) = tools.iter().find(|(_, known)| known.may_have(name))?;
+    let message = format!("neither the schema of {tool} nor spec.tools[].inputs names the argument {name:?}");
+    let finding =
+        Finding::error(path, message).nearest(name, tools.iter().flat_map(|(_, signature)| signature.names()));
+    Some(if finding.hint.is_some() {
+        finding
+    } else {
+        finding.hint(format!("declare `inputs` for {tool} in spec.tools"))
+    })
 }
 
 /// Finds blocked names that match no tool. Authors block tools that some versions of a server have, so this is an error only if the

@@ -415,6 +415,47 @@ fn an_input_that_protects_nothing_or_denies_everything_is_an_error(
     assert_eq!(finding.hint.as_deref(), hint);
 }
 
+/// The rules of three attacks on a tool whose schema lists nothing.
+#[rstest]
+#[case::nothing_listed(json!({"type": "object"}), json!([]), &["amount", "recipents", "recipient"])]
+#[case::anything_accepted(json!({"type": "object", "additionalProperties": true}), json!([]), &["amount", "recipents", "recipient"])]
+#[case::other_properties(json!({"properties": {"memo": {}}, "additionalProperties": true}), json!([]), &["amount", "recipents", "recipient"])]
+#[case::a_reference(
+    json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"recipient": {}, "amount": {}}}}}), json!([]),
+    &["recipents"]
+)]
+#[case::declared(
+    json!({"type": "object"}),
+    json!([{"name": "recipient", "type": "string"}, {"name": "amount", "type": "number", "minimum": 0}]), &["recipents"]
+)]
+fn an_argument_that_neither_side_names_is_an_error(
+    #[case] schema: Value,
+    #[case] inputs: Value,
+    #[case] arguments: &[&str],
+) {
+    let errors = |allow_unmatched: bool| -> Vec<Finding> {
+        let spec = json!({
+            "problem": {"statement": "Help with money"}, "tools": [{"name": "send_money", "inputs": inputs}],
+            "mcpServer": {"service": {"name": "bank", "port": 8080}},
+            "policy": {"allowUnmatched": allow_unmatched, "approvals": [
+                {"toolId": "send_money", "when": "amount > 500 || amount < 0"},
+                {"toolId": "send_money", "when": "has(args.recipents)"},
+                {"toolId": "send_money", "when": "has(args.recipient) && recipient == 'x'"},
+            ]},
+        });
+        let mut found = skill(&serde_json::from_value(spec).unwrap(), [("send_money", &schema)]);
+        found.retain(|finding| finding.severity == Severity::Error);
+        found
+    };
+    let found = errors(false);
+    let names = |finding: &Finding, name: &&str| finding.message.contains(&format!("argument {name:?}"));
+    assert_eq!(found.len(), arguments.len(), "{found:?}");
+    assert!(found.iter().zip(arguments).all(|(finding, name)| names(finding, name)), "{found:?}");
+    // An argument that a closed schema lacks is a defect of the rule, and not of the server.
+    let closed = |finding: &&Finding| finding.message.starts_with("no tool that");
+    assert_eq!(errors(true).len(), found.iter().filter(closed).count());
+}
+
 #[test]
 fn what_a_tool_with_effect_sends_has_a_default_already() {
     let tools = json!([{"name": "send_email", "sends": ["body"]}]);
