@@ -8,13 +8,17 @@ mod misspelt;
 use super::known_tools::KnownTools;
 use crate::core_tools::ASK_USER;
 use crate::rules::guardrail::{
-    self, Comparison, Rule, RuleList, asks_for_approval, is_use, plain, split_list, split_words,
+    self, Comparison, Rule, RuleList, after_prohibition, asks_for_approval, is_filler, is_use, plain, split_list,
+    split_words,
 };
 use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
 use bloomery_crds::tool_pattern::matches;
 use comparison::{Compared, find_comparison, find_comparison_in_words};
 use misspelt::{Misspelt, is_prefix};
 use std::collections::BTreeSet;
+
+/// Words that may come before the tool in a sentence that forbids it.
+const NEUTRAL_WORDS: [&str; 9] = ["please", "never", "access", "permit", "let", "any", "a", "of", "to"];
 
 /// The reason why a rule reads as if it were enforced, and the remedy.
 #[derive(Debug, PartialEq, Eq)]
@@ -136,10 +140,11 @@ impl<'a> Sentence<'a> {
     /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` and
     /// `Never use a before b` guide the model, and so does a sentence about questions to people.
     fn forbids_a_tool(&self) -> bool {
-        let words = split_list(&self.words).1;
-        let words =
-            if words.first().is_some_and(|verb| is_use(verb)) { words.get(1..).unwrap_or_default() } else { words };
-        let guides = |word: &&str| ["before", "first", "instead"].iter().any(|guide| word.eq_ignore_ascii_case(guide));
+        let words = after_prohibition(&self.words).unwrap_or(&self.words);
+        let is_neutral = |word: &str| is_use(word) || is_filler(word) || is_any_of(word, &NEUTRAL_WORDS);
+        let start = words.iter().position(|word| !is_neutral(word)).unwrap_or_default();
+        let words = words.get(start..).unwrap_or_default();
+        let guides = |word: &&str| is_any_of(word, &["before", "first", "instead"]);
         self.list() == RuleList::Never
             && words.first().is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
             && !words.iter().any(guides)
@@ -148,12 +153,10 @@ impl<'a> Sentence<'a> {
     /// Returns the list that the first words of the rule name, such as `Never` or `Do not`. If they name none, returns the list that
     /// contains the rule.
     fn list(&self) -> RuleList {
-        let begins_with_not = match self.words.as_slice() {
-            [first, second, ..] if first.eq_ignore_ascii_case("do") => second.eq_ignore_ascii_case("not"),
-            [first, ..] => first.eq_ignore_ascii_case("don't"),
-            [] => false,
-        };
-        if begins_with_not { RuleList::Never } else { split_list(&self.words).0.unwrap_or(self.rule.list) }
+        match after_prohibition(&self.words) {
+            Some(_) => RuleList::Never,
+            None => split_list(&self.words).0.unwrap_or(self.rule.list),
+        }
     }
 
     fn hint_of_tools(&self) -> String {
@@ -162,7 +165,7 @@ impl<'a> Sentence<'a> {
             format!("to have it enforced, write {}", forms.join(" and "))
         };
         let orders = ["before", "after", "until", "first"];
-        let is_order = self.words.iter().any(|word| orders.iter().any(|order| word.eq_ignore_ascii_case(order)));
+        let is_order = self.words.iter().any(|word| is_any_of(word, &orders));
         if self.asks_for_approval() && self.tools.is_empty() {
             let near = self.words.iter().find_map(|word| nearest(word, self.known.tools.iter().copied()));
             let tool = near.unwrap_or("<tool>");
@@ -243,14 +246,18 @@ impl<'a> Sentence<'a> {
     }
 }
 
+/// Returns whether a word is one of others, in any case.
+fn is_any_of(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
 /// Returns whether a word that equals a tool's name means the tool. `process_refund` always does; `search` only next to words
 /// such as `use` or `tool`.
 fn is_meant_as_tool(word: &str, before: Option<&str>, after: Option<&str>) -> bool {
     let may_be_prose = word.bytes().all(|byte| byte.is_ascii_lowercase());
-    let is_any = |word: Option<&str>, of: &[&str]| {
-        word.is_some_and(|word| of.iter().any(|known| word.eq_ignore_ascii_case(known)))
-    };
+    let is_any = |word: Option<&str>, of: &[&str]| word.is_some_and(|word| is_any_of(word, of));
     !may_be_prose
-        || is_any(before, &["use", "using", "call", "calling", "run", "invoke", "tool"])
+        || before.is_some_and(is_use)
+        || is_any(before, &["using", "calling", "tool"])
         || is_any(after, &["tool", "need", "needs", "require", "requires"])
 }

@@ -151,6 +151,7 @@ fn a_warning_names_its_field_and_suggests_a_name(
 #[case::a_word_compared("Never let amount > limit")]
 #[case::a_tool_s_name_that_is_a_word("Never search for what customers did elsewhere")]
 #[case::another_verb("Never call process_refund")]
+#[case::do_not("Do not call `process_refund()`.")]
 #[case::do_as_we_write("Always write the names of files in snake_case")]
 #[case::an_argument("Never show the order_id to others")]
 fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
@@ -195,7 +196,11 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
     "is a CEL expression",
     "{toolId: <tool>, when: \"!fromUser(order_id)\", action: deny}"
 )]
-#[case::do_not("Do not call `process_refund()`.", "names the tool process_refund", "\"Never use process_refund\"")]
+#[case::do_not(
+    "Do not call `process_refund()` twice.",
+    "names the tool process_refund",
+    "\"Never use process_refund\""
+)]
 #[case::two_tools(
     "Never use process_refund or verify_identity",
     "names the tools process_refund, verify_identity",
