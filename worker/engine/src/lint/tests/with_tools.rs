@@ -34,6 +34,10 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"tools": {"blocked": ["send_emails"]}}), "spec.policy.tools.blocked[0]",
     "no tool of the MCP server matches \"send_emails\": the rule protects nothing", Some("did you mean \"send_email\"?")
 )]
+#[case::a_blocked_misspelt_prefix(
+    json!({"tools": {"blocked": ["sned_*"]}}), "spec.policy.tools.blocked[0]",
+    "no tool of the MCP server matches \"sned_*\": the rule protects nothing", Some("did you mean \"send_*\"?")
+)]
 #[case::a_prefix(
     json!({"approvals": [{"toolId": "trade_*"}]}), "spec.policy.approvals[0].toolId",
     "no tool of the MCP server matches \"trade_*\": the rule protects nothing",
