@@ -6,7 +6,7 @@ mod expression;
 mod misspelt;
 
 use super::known_tools::KnownTools;
-use crate::core_tools::ASK_USER;
+use crate::core_tools::{self, ASK_USER};
 use crate::rules::guardrail::{
     self, Comparison, Rule, RuleList, after_prohibition, asks_for_approval, is_filler, is_use, plain, split_list,
     split_words,
@@ -16,6 +16,12 @@ use bloomery_crds::tool_pattern::matches;
 use comparison::{Compared, find_comparison, find_comparison_in_words};
 use misspelt::{Misspelt, is_prefix};
 use std::collections::BTreeSet;
+
+/// Words of a sentence that asks for approval.
+const APPROVALS: [&str; 4] = ["approval", "approvals", "approve", "approved"];
+
+/// Units of amounts of money.
+const CURRENCIES: [&str; 8] = ["eur", "euro", "euros", "usd", "dollar", "dollars", "gbp", "chf"];
 
 /// Words that may come before the tool in a sentence that forbids it.
 const NEUTRAL_WORDS: [&str; 9] = ["please", "never", "access", "permit", "let", "any", "a", "of", "to"];
@@ -78,17 +84,16 @@ pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced
         return Some(NotEnforced { why: "is a CEL expression".to_owned(), hint, is_meant });
     }
     let compared = find_comparison(&rule.text)
-        .or_else(|| find_comparison_in_words(&sentence.words, |word| known.inputs.contains(word)));
+        .or_else(|| find_comparison_in_words(&sentence.words, |at| sentence.argument_at(at)));
     let names_tool = !sentence.tools.is_empty();
     let misspelt =
         misspelt::find(&sentence.words, &known.tools, |word| known.is_tool(word) || known.inputs.contains(word));
-    // After the number of prose comes its unit, such as `lines over 100 characters`.
     let is_threshold = |compared: &Compared<'_>| {
-        sentence.words.last() == Some(&plain(compared.number))
-            && compared.field.is_some_and(|field| known.is_meant_as_input(field))
+        sentence.ends_with_number(compared.number) && compared.field.is_some_and(|field| known.is_meant_as_input(field))
     };
     let is_meant = compared.as_ref().is_some_and(is_threshold)
         || sentence.forbids_a_tool()
+        || sentence.holds_a_tool()
         || misspelt.as_ref().is_some_and(|misspelt| misspelt.is_certain);
     let why = match (sentence.tools.as_slice(), &misspelt, &compared) {
         ([], Some(Misspelt { word, .. }), _) => format!("seems to name a tool ({word:?})"),
@@ -130,11 +135,43 @@ impl<'a> Sentence<'a> {
         Self { rule, known, words, tools }
     }
 
+    /// Returns the argument that the word at a position means. The first word of a sentence may be in the plural, or begin with a capital
+    /// letter.
+    fn argument_at(&self, at: usize) -> Option<&'a str> {
+        let word = *self.words.get(at)?;
+        let inputs = &self.known.inputs;
+        let before = self.words.get(..at)?;
+        let is_first = before
+            .iter()
+            .all(|word| is_filler(word) || is_any_of(word, &["never", "always", "any", "an", "a", "each"]));
+        let is_variant = |input: &str| {
+            word.eq_ignore_ascii_case(input)
+                || word.strip_suffix('s').is_some_and(|singular| singular.eq_ignore_ascii_case(input))
+        };
+        inputs.get(word).or_else(|| inputs.iter().find(|input| is_first && is_variant(input))).copied()
+    }
+
+    /// Returns whether a sentence ends with a number. After the number of prose comes its unit, such as `lines over 100 characters`. A
+    /// currency and `requires approval` are no such units.
+    fn ends_with_number(&self, number: &str) -> bool {
+        let number = plain(number);
+        let Some(at) = self.words.iter().rposition(|word| *word == number) else { return false };
+        let after = self.words.get(at + 1..).unwrap_or_default();
+        after.iter().all(|word| is_any_of(word, &CURRENCIES)) || after.iter().any(|word| is_any_of(word, &APPROVALS))
+    }
+
     /// Returns whether the sentence contains `requires approval` or a variant of it, or names a tool and contains `approval`.
     fn asks_for_approval(&self) -> bool {
-        let has_word = self.words.iter().any(|word| word.eq_ignore_ascii_case("approval"));
+        let has_word = self.words.iter().any(|word| is_any_of(word, &APPROVALS));
         let asks = |pair: &[&str]| matches!(pair, [verb, approval] if asks_for_approval(verb, approval));
         (has_word && !self.tools.is_empty()) || self.words.windows(2).any(asks)
+    }
+
+    /// Returns whether the sentence says that a tool of a server needs approval.
+    fn holds_a_tool(&self) -> bool {
+        let needs = ["need", "needs", "require", "requires"];
+        let is_rule = self.list() == RuleList::Always || self.words.iter().any(|word| is_any_of(word, &needs));
+        is_rule && self.asks_for_approval() && self.tools.iter().any(|tool| !core_tools::names().contains(tool))
     }
 
     /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` and
@@ -186,7 +223,9 @@ impl<'a> Sentence<'a> {
     }
 
     fn hint_of_comparison(&self, compared: &Compared<'_>) -> String {
-        let list = self.list();
+        // `amount must not exceed 500` is the required range in both lists.
+        let is_requirement = self.words.iter().any(|word| is_any_of(word, &["must", "should", "shall"]));
+        let list = if is_requirement { RuleList::Always } else { self.list() };
         let &Compared { field, operator, number } = compared;
         let Some(field) = field.filter(|field| self.known.may_be_input(field)) else {
             return Self::hint_of_form(list);

@@ -13,7 +13,11 @@ impl Sentence<'_> {
             return Some(Compiled::of_tools("*", catalogue, effect));
         }
         let prohibited = after_prohibition(&self.words);
-        let words = prohibited.or_else(|| is_under_never.then_some(self.words.as_slice()))?;
+        let words = match prohibited {
+            Some(words) => words,
+            None if is_under_never => self.words.as_slice(),
+            None => return None,
+        };
         let (verb, words) = match words {
             [verb, rest @ ..] if is_use(verb) => (Some(verb), rest),
             _ => (None, words),
