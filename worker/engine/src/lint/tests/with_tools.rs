@@ -348,6 +348,10 @@ fn a_list_from_a_config_map_is_known() {
     json!({"approvals": [{"toolId": "send_email", "when": "!fromTool(body, 'send_email')"}]}), "spec.policy.approvals[0].when",
     "send_email is not readOnly: its result may repeat what the model passes to it"
 )]
+#[case::an_argument_in_quotes(
+    json!({"approvals": [{"toolId": "send_email", "when": "!fromUser('body')"}]}), "spec.policy.approvals[0].when",
+    "fromUser('body') looks for the word \"body\", and not for the argument of this name"
+)]
 #[case::all_of_no_earlier_calls(
     json!({"approvals": [{"toolId": "send_email", "when": "!calls('send_money').all(c, c.count == 5)"}]}), "spec.policy.approvals[0].when",
     "calls('send_money').all(...) is also true if there are none"
@@ -399,6 +403,10 @@ fn a_declaration_of_what_a_tool_sends_must_have_an_effect(
 #[case::a_misspelt_argument(
     json!({"name": "amuont", "type": "number", "maximum": 5}), "name", "no tool that \"send_money\" matches has an argument \"amuont\"",
     Some("did you mean \"amount\"?")
+)]
+#[case::a_misspelt_argument_that_is_required(
+    json!({"name": "amuont", "type": "number", "required": true}), "name",
+    "no tool that \"send_money\" matches has an argument \"amuont\", so every call is denied", Some("did you mean \"amount\"?")
 )]
 #[case::another_type(
     json!({"name": "amount", "type": "string"}), "type", "send_money has amount as a number, so every call with it is denied", None
