@@ -1,12 +1,15 @@
 //! Suggestions for messages about an unknown name.
 
-use strsim::normalized_damerau_levenshtein;
+use strsim::{damerau_levenshtein, normalized_damerau_levenshtein};
 
 /// The smallest similarity, from 0 to 1, at which a name counts as a misspelling of another.
 const MIN_SIMILARITY: f64 = 0.6;
 
 /// The smallest similarity of a name that is probably a typing error of another.
 const MIN_SIMILARITY_OF_TYPO: f64 = 0.8;
+
+/// The fewest characters of a prefix that is compared.
+const MIN_PREFIX_CHARS: usize = 5;
 
 /// The number of characters of a name that are compared. The effort grows with the product of the lengths.
 const MAX_CHARS: usize = 64;
@@ -23,6 +26,25 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
     }
     best.map(|(_, candidate)| candidate)
+}
+
+/// Returns the beginning of a candidate of which `prefix` is probably a typing error: `delete_` for `delte_`. Shorter prefixes, such as
+/// `get_`, are words of their own.
+pub fn nearest_prefix<'a>(prefix: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = prefix.chars().count();
+    if !(MIN_PREFIX_CHARS..=MAX_CHARS).contains(&length) {
+        return None;
+    }
+    let prefix = prefix.to_lowercase();
+    let is_typo = |beginning: &&str| {
+        beginning.chars().next_back() == prefix.chars().next_back()
+            && damerau_levenshtein(&prefix, &beginning.to_lowercase()) == 1
+    };
+    let beginnings = |candidate: &'a str| {
+        let ends = candidate.char_indices().map(|(at, c)| at + c.len_utf8()).skip(length - 2).take(3);
+        ends.filter_map(move |end| candidate.get(..end))
+    };
+    candidates.into_iter().flat_map(beginnings).find(is_typo)
 }
 
 /// Returns whether a name is probably a typing error of another.
@@ -65,6 +87,19 @@ mod tests {
     #[case::another_word("process_return", false, false)]
     fn names_are_near_or_the_same(#[case] name: &str, #[case] near: bool, #[case] same: bool) {
         assert_eq!((is_near(name, "process_refund"), has_same_letters(name, "process_refund")), (near, same));
+    }
+
+    #[rstest]
+    #[case::a_letter_is_missing("delte_", Some("delete_"))]
+    #[case::swapped("sned_", Some("send_"))]
+    #[case::another_letter("semd_", Some("send_"))]
+    #[case::another_case("Delte_", Some("delete_"))]
+    #[case::the_same("send_", None)]
+    #[case::another_word("wipe_", None)]
+    #[case::a_short_word("set_", None)]
+    #[case::nothing("", None)]
+    fn a_misspelt_prefix_is_found(#[case] prefix: &str, #[case] expected: Option<&str>) {
+        assert_eq!(nearest_prefix(prefix, ["get_payees", "delete_email", "send_money", "s"]), expected);
     }
 
     #[test]

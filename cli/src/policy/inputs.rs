@@ -6,7 +6,9 @@ use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec, ToolDeclaration};
+use bloomery_engine::condition::{Condition, written};
 use bloomery_engine::decisions::Decisions;
 use bloomery_engine::run::Run;
 use bloomery_engine::tool::ListedTool;
@@ -71,14 +73,24 @@ fn resources_of(case: &Case, skill: &SkillSpec) -> Result<Vec<BoundResource>, St
     Ok(bound)
 }
 
-/// Returns the tools that a Skill declares, as a server would list them.
+/// Returns the tools that a Skill declares, as a server would list them. A tool without declared inputs has those that the rules name, and
+/// perhaps others.
 pub fn declared_tools(skill: &SkillSpec) -> Vec<ListedTool> {
+    let conditions: Vec<(&str, Condition)> = written(skill)
+        .into_iter()
+        .filter_map(|written| Some((written.tool, Condition::compile_as(written.text, written.dialect).ok()?)))
+        .collect();
+    let named_by_rules = |tool: &ToolDeclaration| -> Map<String, Value> {
+        let of_tool = conditions.iter().filter(|(pattern, _)| matches(pattern, &tool.name));
+        let names = of_tool.flat_map(|(_, condition)| condition.arguments());
+        names.chain(tool.sends.iter().map(String::as_str)).map(|name| (name.to_owned(), json!({}))).collect()
+    };
     let is_one = |tool: &&ToolDeclaration| !tool.name.ends_with('*');
     let listed = |tool: &ToolDeclaration| {
         let inputs = tool.inputs.iter().map(|input| (input.name.clone(), json!({"type": input.kind})));
         let properties: Map<String, Value> = inputs.collect();
         let schema = if properties.is_empty() {
-            json!({"type": "object"})
+            json!({"type": "object", "properties": named_by_rules(tool), "patternProperties": {}})
         } else {
             json!({"type": "object", "properties": properties})
         };

@@ -69,7 +69,7 @@ fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &Know
     findings.extend(conditions::findings(spec, known));
     findings.extend(sends::findings(spec, known));
     findings.extend(effects::findings(spec));
-    findings.extend(read_only::findings(spec));
+    findings.extend(read_only::findings(spec, known));
     findings.extend(limits::findings(spec, known));
     findings.extend(workflows::closed_tools(spec, known));
     findings.extend(lower_limits::findings(spec, &guardrails, known));

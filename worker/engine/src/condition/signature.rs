@@ -2,7 +2,7 @@
 
 use super::kinds::Kinds;
 use super::shape::{Fields, Reader, Shape};
-use crate::schema::has_other_properties;
+use crate::schema::{has_other_properties, property_names};
 use bloomery_crds::v1alpha1::ToolInput;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
@@ -45,22 +45,31 @@ impl Signature {
     pub fn listed<'a>(inputs: impl IntoIterator<Item = &'a ToolInput>, schema: &Value) -> Self {
         let declared = Self::declared(inputs);
         let properties = schema.get("properties").and_then(Value::as_object);
+        let has_other_sources = has_other_properties(schema);
         let mut reader = Reader::new(schema);
-        let listed: BTreeMap<String, Shape> = properties
-            .into_iter()
-            .flat_map(Map::iter)
-            .map(|(name, property)| (name.clone(), declared.listed_argument(name, reader.read(property))))
-            .collect();
-        let may_have_more = has_other_properties(schema);
+        // A schema that is only a reference has the properties of its target.
+        let of_target =
+            if properties.is_none() && has_other_sources { reader.read(schema).fields } else { Fields::default() };
+        let mut listed = Arc::unwrap_or_clone(of_target.known);
+        listed.extend(
+            properties.into_iter().flat_map(Map::iter).map(|(name, property)| (name.clone(), reader.read(property))),
+        );
+        let listed: BTreeMap<String, Shape> =
+            listed.into_iter().map(|(name, shape)| (name.clone(), declared.listed_argument(&name, shape))).collect();
+        let may_have_more = has_other_sources && !of_target.are_all;
         let accepts_others = match schema.get("additionalProperties") {
             Some(Value::Bool(accepts)) => *accepts,
             Some(_) => true,
-            None => listed.is_empty(),
+            None => listed.is_empty() && !of_target.are_all,
         };
         let is_known = properties.is_some() || declared.is_complete() || !accepts_others;
         let mut known =
             if accepts_others || may_have_more { Arc::unwrap_or_clone(declared.fields.known) } else { BTreeMap::new() };
         known.extend(listed);
+        // A part that is not read, such as one of two in `allOf`, still names its properties.
+        for name in property_names(schema).into_iter().filter(|_| may_have_more) {
+            known.entry(name.to_owned()).or_insert_with(|| Shape::of_kinds(Kinds::ANY));
+        }
         Self { fields: Fields { known: Arc::new(known), are_all: is_known && !may_have_more } }
     }
 
@@ -78,7 +87,12 @@ impl Signature {
 
     /// Returns whether a call may have an argument of this name.
     pub fn may_have(&self, name: &str) -> bool {
-        !self.is_complete() || self.fields.known.contains_key(name)
+        !self.is_complete() || self.names_argument(name)
+    }
+
+    /// Returns whether the schema or the Skill names an argument.
+    pub fn names_argument(&self, name: &str) -> bool {
+        self.fields.known.contains_key(name)
     }
 
     /// Returns whether all arguments are known.
@@ -135,6 +149,23 @@ mod tests {
             .map(|name| serde_json::from_value(json!({"name": name, "type": "string"})).unwrap())
             .collect();
         assert_eq!(Signature::listed(&inputs, &schema).may_have(name), expected);
+    }
+
+    #[rstest]
+    #[case::of_a_reference(json!({"$ref": "#/$defs/a"}), "amount", Some("a number"), false)]
+    #[case::of_a_reference_with_a_type(json!({"type": "object", "$ref": "#/$defs/a"}), "amount", Some("a number"), false)]
+    #[case::of_parts(json!({"allOf": [{"properties": {"cc": {}}}, {"$ref": "#/$defs/a"}]}), "cc", Some("anything"), true)]
+    #[case::of_nothing(json!({"type": "object"}), "amount", None, true)]
+    fn a_schema_without_properties_names_those_of_its_target(
+        #[case] mut schema: Value,
+        #[case] name: &str,
+        #[case] kinds: Option<&str>,
+        #[case] may_have_more: bool,
+    ) {
+        schema["$defs"] = json!({"a": {"type": "object", "properties": {"amount": {"type": "number"}}}});
+        let signature = Signature::listed(&[], &schema);
+        assert_eq!(signature.kinds(name).map(|kinds| kinds.to_string()).as_deref(), kinds);
+        assert_eq!((signature.names_argument(name), signature.may_have("amuont")), (kinds.is_some(), may_have_more));
     }
 
     #[rstest]

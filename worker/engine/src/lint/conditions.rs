@@ -5,6 +5,7 @@ use super::facts;
 use super::finding::Finding;
 use super::known_tools::KnownTools;
 use super::lists;
+use super::unmatched;
 use crate::condition::{
     Condition, Defect, Dialect, Earlier, Examination, Fields, ListUse, Signature, Written, written,
 };
@@ -57,7 +58,7 @@ fn check(
         examined.push(examination);
     }
     findings.extend(constant(written, &condition));
-    findings.extend(unknown_arguments(written, &condition, &tools, known));
+    findings.extend(unknown_arguments(written, &condition, &tools, spec, known));
     findings.extend(unknown_fields(written, &examined, known));
     findings.extend(impossible_texts(path, &examined));
     findings.extend(vacuous(written, &condition));
@@ -121,13 +122,16 @@ fn unknown_arguments(
     Written { path, tool, .. }: &Written<'_>,
     condition: &Condition,
     tools: &[(&str, &Signature)],
+    spec: &SkillSpec,
     known: &KnownTools,
 ) -> Vec<Finding> {
     if tools.is_empty() {
         return Vec::new();
     }
-    let is_unknown = |name: &&str| !tools.iter().any(|(_, signature)| signature.may_have(name));
     let finding = |name: &str| {
+        if tools.iter().any(|(_, signature)| signature.may_have(name)) {
+            return unmatched::unnamed_argument(path, name, tools, spec, known);
+        }
         let finding = if known.is_complete() {
             let message = format!("no tool that {tool:?} matches has an argument {name:?}");
             Finding::error(path, message)
@@ -136,9 +140,9 @@ fn unknown_arguments(
                 format!("{tool} declares no input {name:?}: if the MCP server lists none either, no Job begins");
             Finding::warning(path, message)
         };
-        finding.nearest(name, tools.iter().flat_map(|(_, signature)| signature.names()))
+        Some(finding.nearest(name, tools.iter().flat_map(|(_, signature)| signature.names())))
     };
-    condition.arguments().into_iter().filter(is_unknown).map(finding).collect()
+    condition.arguments().into_iter().filter_map(finding).collect()
 }
 
 fn defect_finding(path: &str, defect: Defect, condition: &Condition, signature: &Signature) -> Finding {

@@ -25,6 +25,7 @@ pub(super) fn findings(
                 unmatched(path.to_owned(), tool, spec, known)
             }
             Node::FromTool(_, tool) => untrusted_source(path, tool, spec, known),
+            Node::FromUser(operand) => quoted_argument(path, operand, written.tool, known),
             Node::Step(name) => unknown_step(path, name, written),
             _ => None,
         })
@@ -51,6 +52,14 @@ fn untrusted_source(path: &str, pattern: &str, spec: &SkillSpec, known: &KnownTo
         Finding::warning(path, message)
             .hint("name a tool that only reads, and set readOnly: true for it in spec.tools"),
     )
+}
+
+/// Warns of the name of an argument in quotes: `fromUser('recipient')`.
+fn quoted_argument(path: &str, operand: &Node, tool: &str, known: &KnownTools) -> Option<Finding> {
+    let Node::Text(name) = operand else { return None };
+    let message = format!("fromUser('{name}') looks for the word {name:?}, and not for the argument of this name");
+    let is_argument = known.matching(tool).any(|(_, signature)| signature.names_argument(name));
+    is_argument.then(|| Finding::warning(path, message).hint(format!("write fromUser({name})")))
 }
 
 fn unknown_list(path: &str, name: &str, spec: &SkillSpec) -> Option<Finding> {

@@ -203,7 +203,11 @@ fn unknown_field(path: &str, field: &str, spec: &SkillSpec, known: &KnownTools) 
     let is_typo = fields.iter().any(|known| is_near(field, known));
     let is_certain =
         known.is_complete() && (is_typo || !known.may_have_other_fields()) && !unmatched::allows_unmatched(spec);
-    Some(not_enforced(path, message, is_certain).nearest(field, fields.iter().map(String::as_str)))
+    let finding = not_enforced(path, message, is_certain).nearest(field, fields.iter().map(String::as_str));
+    if finding.hint.is_some() || !known.is_complete() {
+        return Some(finding);
+    }
+    Some(finding.hint("if a tool has it, declare it in the tool's `inputs` in spec.tools"))
 }
 
 fn without_room(rules: &[(String, Rule)]) -> Vec<Finding> {

@@ -29,7 +29,7 @@ fn unusable_pattern(path: &str, input: &ToolInput) -> Option<Finding> {
     Some(Finding::error(format!("{path}.pattern"), format!("every call is denied, because of the pattern: {error}")))
 }
 
-/// Finds the limits of an argument that no tool has: they protect nothing.
+/// Finds the limits of an argument that no tool has, which protect nothing, and required arguments that no tool has.
 fn unknown_input(
     path: &str,
     declared: &ToolDeclaration,
@@ -37,8 +37,10 @@ fn unknown_input(
     tools: &[(&str, &Signature)],
 ) -> Option<Finding> {
     let is_known = tools.is_empty() || tools.iter().any(|(_, known)| known.may_have(&input.name));
-    let message = format!("no tool that {:?} matches has an argument {:?}", declared.name, input.name);
-    (input.is_limited() && !is_known).then(|| {
+    let is_required = input.required == Some(true);
+    let consequence = if is_required { ", so every call is denied" } else { "" };
+    let message = format!("no tool that {:?} matches has an argument {:?}{consequence}", declared.name, input.name);
+    ((input.is_limited() || is_required) && !is_known).then(|| {
         let names = tools.iter().flat_map(|(_, known)| known.names());
         Finding::error(format!("{path}.name"), message).nearest(&input.name, names)
     })

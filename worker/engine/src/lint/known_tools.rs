@@ -35,16 +35,16 @@ impl KnownTools {
         let signature =
             |(name, schema): (&&str, &&Value)| ((*name).to_owned(), Signature::listed(spec.inputs_of(name), schema));
         let mut tools: BTreeMap<String, Signature> = schemas.iter().map(signature).collect();
-        let fields: BTreeSet<&str> = if is_complete {
-            schemas.values().flat_map(|schema| property_names(schema)).collect()
+        let fields: BTreeSet<String> = if is_complete {
+            let listed = schemas.values().flat_map(|schema| property_names(schema));
+            listed.chain(tools.values().flat_map(Signature::names)).map(str::to_owned).collect()
         } else {
             let declared = spec.tools.iter().filter(|tool| !tool.name.ends_with('*'));
             for tool in declared {
                 tools.entry(tool.name.clone()).or_insert_with(|| Signature::declared(spec.inputs_of(&tool.name)));
             }
-            spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.as_str()).collect()
+            spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.clone()).collect()
         };
-        let fields = fields.into_iter().map(str::to_owned).collect();
         Self { tools, fields, may_have_other_fields, is_complete }
     }
 

@@ -6,15 +6,25 @@ mod expression;
 mod misspelt;
 
 use super::known_tools::KnownTools;
-use crate::core_tools::ASK_USER;
+use crate::core_tools::{self, ASK_USER};
 use crate::rules::guardrail::{
-    self, Comparison, Rule, RuleList, asks_for_approval, is_use, plain, split_list, split_words,
+    self, Comparison, Rule, RuleList, after_prohibition, asks_for_approval, is_filler, is_use, plain, split_list,
+    split_words,
 };
 use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
 use bloomery_crds::tool_pattern::matches;
 use comparison::{Compared, find_comparison, find_comparison_in_words};
 use misspelt::{Misspelt, is_prefix};
 use std::collections::BTreeSet;
+
+/// Words of a sentence that asks for approval.
+const APPROVALS: [&str; 4] = ["approval", "approvals", "approve", "approved"];
+
+/// Units of amounts of money.
+const CURRENCIES: [&str; 8] = ["eur", "euro", "euros", "usd", "dollar", "dollars", "gbp", "chf"];
+
+/// Words that may come before the tool in a sentence that forbids it.
+const NEUTRAL_WORDS: [&str; 9] = ["please", "never", "access", "permit", "let", "any", "a", "of", "to"];
 
 /// The reason why a rule reads as if it were enforced, and the remedy.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,17 +84,16 @@ pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced
         return Some(NotEnforced { why: "is a CEL expression".to_owned(), hint, is_meant });
     }
     let compared = find_comparison(&rule.text)
-        .or_else(|| find_comparison_in_words(&sentence.words, |word| known.inputs.contains(word)));
+        .or_else(|| find_comparison_in_words(&sentence.words, |at| sentence.argument_at(at)));
     let names_tool = !sentence.tools.is_empty();
     let misspelt =
         misspelt::find(&sentence.words, &known.tools, |word| known.is_tool(word) || known.inputs.contains(word));
-    // After the number of prose comes its unit, such as `lines over 100 characters`.
     let is_threshold = |compared: &Compared<'_>| {
-        sentence.words.last() == Some(&plain(compared.number))
-            && compared.field.is_some_and(|field| known.is_meant_as_input(field))
+        sentence.ends_with_number(compared.number) && compared.field.is_some_and(|field| known.is_meant_as_input(field))
     };
     let is_meant = compared.as_ref().is_some_and(is_threshold)
         || sentence.forbids_a_tool()
+        || sentence.holds_a_tool()
         || misspelt.as_ref().is_some_and(|misspelt| misspelt.is_certain);
     let why = match (sentence.tools.as_slice(), &misspelt, &compared) {
         ([], Some(Misspelt { word, .. }), _) => format!("seems to name a tool ({word:?})"),
@@ -126,20 +135,53 @@ impl<'a> Sentence<'a> {
         Self { rule, known, words, tools }
     }
 
+    /// Returns the argument that the word at a position means. The first word of a sentence may be in the plural, or begin with a capital
+    /// letter.
+    fn argument_at(&self, at: usize) -> Option<&'a str> {
+        let word = *self.words.get(at)?;
+        let inputs = &self.known.inputs;
+        let before = self.words.get(..at)?;
+        let is_first = before
+            .iter()
+            .all(|word| is_filler(word) || is_any_of(word, &["never", "always", "any", "an", "a", "each"]));
+        let is_variant = |input: &str| {
+            word.eq_ignore_ascii_case(input)
+                || word.strip_suffix('s').is_some_and(|singular| singular.eq_ignore_ascii_case(input))
+        };
+        inputs.get(word).or_else(|| inputs.iter().find(|input| is_first && is_variant(input))).copied()
+    }
+
+    /// Returns whether a sentence ends with a number. After the number of prose comes its unit, such as `lines over 100 characters`. A
+    /// currency and `requires approval` are no such units.
+    fn ends_with_number(&self, number: &str) -> bool {
+        let number = plain(number);
+        let Some(at) = self.words.iter().rposition(|word| *word == number) else { return false };
+        let after = self.words.get(at + 1..).unwrap_or_default();
+        after.iter().all(|word| is_any_of(word, &CURRENCIES)) || after.iter().any(|word| is_any_of(word, &APPROVALS))
+    }
+
     /// Returns whether the sentence contains `requires approval` or a variant of it, or names a tool and contains `approval`.
     fn asks_for_approval(&self) -> bool {
-        let has_word = self.words.iter().any(|word| word.eq_ignore_ascii_case("approval"));
+        let has_word = self.words.iter().any(|word| is_any_of(word, &APPROVALS));
         let asks = |pair: &[&str]| matches!(pair, [verb, approval] if asks_for_approval(verb, approval));
         (has_word && !self.tools.is_empty()) || self.words.windows(2).any(asks)
+    }
+
+    /// Returns whether the sentence says that a tool of a server needs approval.
+    fn holds_a_tool(&self) -> bool {
+        let needs = ["need", "needs", "require", "requires"];
+        let is_rule = self.list() == RuleList::Always || self.words.iter().any(|word| is_any_of(word, &needs));
+        is_rule && self.asks_for_approval() && self.tools.iter().any(|tool| !core_tools::names().contains(tool))
     }
 
     /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` and
     /// `Never use a before b` guide the model, and so does a sentence about questions to people.
     fn forbids_a_tool(&self) -> bool {
-        let words = split_list(&self.words).1;
-        let words =
-            if words.first().is_some_and(|verb| is_use(verb)) { words.get(1..).unwrap_or_default() } else { words };
-        let guides = |word: &&str| ["before", "first", "instead"].iter().any(|guide| word.eq_ignore_ascii_case(guide));
+        let words = after_prohibition(&self.words).unwrap_or(&self.words);
+        let is_neutral = |word: &str| is_use(word) || is_filler(word) || is_any_of(word, &NEUTRAL_WORDS);
+        let start = words.iter().position(|word| !is_neutral(word)).unwrap_or_default();
+        let words = words.get(start..).unwrap_or_default();
+        let guides = |word: &&str| is_any_of(word, &["before", "first", "instead"]);
         self.list() == RuleList::Never
             && words.first().is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
             && !words.iter().any(guides)
@@ -148,12 +190,10 @@ impl<'a> Sentence<'a> {
     /// Returns the list that the first words of the rule name, such as `Never` or `Do not`. If they name none, returns the list that
     /// contains the rule.
     fn list(&self) -> RuleList {
-        let begins_with_not = match self.words.as_slice() {
-            [first, second, ..] if first.eq_ignore_ascii_case("do") => second.eq_ignore_ascii_case("not"),
-            [first, ..] => first.eq_ignore_ascii_case("don't"),
-            [] => false,
-        };
-        if begins_with_not { RuleList::Never } else { split_list(&self.words).0.unwrap_or(self.rule.list) }
+        match after_prohibition(&self.words) {
+            Some(_) => RuleList::Never,
+            None => split_list(&self.words).0.unwrap_or(self.rule.list),
+        }
     }
 
     fn hint_of_tools(&self) -> String {
@@ -162,7 +202,7 @@ impl<'a> Sentence<'a> {
             format!("to have it enforced, write {}", forms.join(" and "))
         };
         let orders = ["before", "after", "until", "first"];
-        let is_order = self.words.iter().any(|word| orders.iter().any(|order| word.eq_ignore_ascii_case(order)));
+        let is_order = self.words.iter().any(|word| is_any_of(word, &orders));
         if self.asks_for_approval() && self.tools.is_empty() {
             let near = self.words.iter().find_map(|word| nearest(word, self.known.tools.iter().copied()));
             let tool = near.unwrap_or("<tool>");
@@ -183,7 +223,9 @@ impl<'a> Sentence<'a> {
     }
 
     fn hint_of_comparison(&self, compared: &Compared<'_>) -> String {
-        let list = self.list();
+        // `amount must not exceed 500` is the required range in both lists.
+        let is_requirement = self.words.iter().any(|word| is_any_of(word, &["must", "should", "shall"]));
+        let list = if is_requirement { RuleList::Always } else { self.list() };
         let &Compared { field, operator, number } = compared;
         let Some(field) = field.filter(|field| self.known.may_be_input(field)) else {
             return Self::hint_of_form(list);
@@ -243,14 +285,18 @@ impl<'a> Sentence<'a> {
     }
 }
 
+/// Returns whether a word is one of others, in any case.
+fn is_any_of(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
 /// Returns whether a word that equals a tool's name means the tool. `process_refund` always does; `search` only next to words
 /// such as `use` or `tool`.
 fn is_meant_as_tool(word: &str, before: Option<&str>, after: Option<&str>) -> bool {
     let may_be_prose = word.bytes().all(|byte| byte.is_ascii_lowercase());
-    let is_any = |word: Option<&str>, of: &[&str]| {
-        word.is_some_and(|word| of.iter().any(|known| word.eq_ignore_ascii_case(known)))
-    };
+    let is_any = |word: Option<&str>, of: &[&str]| word.is_some_and(|word| is_any_of(word, of));
     !may_be_prose
-        || is_any(before, &["use", "using", "call", "calling", "run", "invoke", "tool"])
+        || before.is_some_and(is_use)
+        || is_any(before, &["using", "calling", "tool"])
         || is_any(after, &["tool", "need", "needs", "require", "requires"])
 }

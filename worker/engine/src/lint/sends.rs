@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use super::known_tools::KnownTools;
+use super::unmatched::unnamed_argument;
 use crate::rules::tool_rules::naming_rules;
 use bloomery_crds::v1alpha1::{EffectPolicy, SkillSpec, ToolDeclaration};
 
@@ -10,22 +11,25 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     sending
         .flat_map(|(at, tool)| {
             let path = format!("spec.tools[{at}].sends");
-            let mut findings = unknown_arguments(&path, tool, known);
+            let mut findings = unknown_arguments(&path, tool, spec, known);
             findings.extend(without_effect(&path, tool, spec));
             findings
         })
         .collect()
 }
 
-fn unknown_arguments(path: &str, tool: &ToolDeclaration, known: &KnownTools) -> Vec<Finding> {
-    let signatures: Vec<_> = known.matching(&tool.name).map(|(_, signature)| signature).collect();
-    let is_unknown = |name: &str| !signatures.is_empty() && !signatures.iter().any(|known| known.may_have(name));
+fn unknown_arguments(path: &str, tool: &ToolDeclaration, spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let tools: Vec<_> = known.matching(&tool.name).collect();
     let finding = |(nth, name): (usize, &String)| {
-        let (path, message) = (format!("{path}[{nth}]"), format!("{} has no argument {name:?}", tool.name));
+        let path = format!("{path}[{nth}]");
+        if tools.is_empty() || tools.iter().any(|(_, signature)| signature.may_have(name)) {
+            return unnamed_argument(&path, name, &tools, spec, known);
+        }
+        let message = format!("{} has no argument {name:?}", tool.name);
         let finding = if known.is_complete() { Finding::error(path, message) } else { Finding::warning(path, message) };
-        finding.nearest(name, signatures.iter().flat_map(|signature| signature.names()))
+        Some(finding.nearest(name, tools.iter().flat_map(|(_, signature)| signature.names())))
     };
-    tool.sends.iter().enumerate().filter(|(_, name)| is_unknown(name)).map(finding).collect()
+    tool.sends.iter().enumerate().filter_map(finding).collect()
 }
 
 /// Warns of a declaration to which no default applies.

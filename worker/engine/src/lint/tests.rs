@@ -151,6 +151,9 @@ fn a_warning_names_its_field_and_suggests_a_name(
 #[case::a_word_compared("Never let amount > limit")]
 #[case::a_tool_s_name_that_is_a_word("Never search for what customers did elsewhere")]
 #[case::another_verb("Never call process_refund")]
+#[case::do_not("Do not call `process_refund()`.")]
+#[case::a_number_with_a_unit("Never write a line over 80 characters")]
+#[case::approval_in_prose("Thank customers for their approval")]
 #[case::do_as_we_write("Always write the names of files in snake_case")]
 #[case::an_argument("Never show the order_id to others")]
 fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
@@ -195,7 +198,11 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
     "is a CEL expression",
     "{toolId: <tool>, when: \"!fromUser(order_id)\", action: deny}"
 )]
-#[case::do_not("Do not call `process_refund()`.", "names the tool process_refund", "\"Never use process_refund\"")]
+#[case::do_not(
+    "Do not call `process_refund()` twice.",
+    "names the tool process_refund",
+    "\"Never use process_refund\""
+)]
 #[case::two_tools(
     "Never use process_refund or verify_identity",
     "names the tools process_refund, verify_identity",
@@ -204,6 +211,16 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
 #[case::an_order("Never call process_refund before verify_identity", "names the tools", "spec.policy.workflows")]
 #[case::always_a_tool("Always call verify_identity", "names the tool verify_identity", "spec.policy.workflows")]
 #[case::a_tool_s_name_that_is_a_word("Never use search on Fridays", "names the tool search", "\"Never use search\"")]
+#[case::a_limit_in_words(
+    "amount must not exceed 500",
+    "compares with a number",
+    "\"Always amount <= 500\" under always"
+)]
+#[case::approved(
+    "process_refund must be approved",
+    "names the tool process_refund",
+    "\"process_refund requires approval\""
+)]
 #[case::two_words_for_a_field("Never refund amount > 500", "compares with a number", "\"Never amount > 500\"")]
 #[case::in_a_sentence("If amount >500, say so", "compares with a number", "\"Never amount > 500\"")]
 #[case::a_sign_of_mathematics("Never refund amount ≥ 500", "compares with a number", "\"Never amount >= 500\"")]

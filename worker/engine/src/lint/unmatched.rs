@@ -2,7 +2,9 @@
 
 use super::finding::{Finding, Severity};
 use super::known_tools::KnownTools;
+use crate::condition::Signature;
 use crate::rules::guardrail::reads_as_tool;
+use bloomery_crds::nearest::{nearest, nearest_prefix};
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, ToolInput};
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
@@ -46,6 +48,29 @@ pub(super) fn unmatched(path: String, name: &str, spec: &SkillSpec, known: &Know
     undeclared(path, name, spec, known)
 }
 
+/// Returns the error about an argument that neither a schema nor the Skill names, although a tool accepts it: a call can have the value
+/// under another name.
+pub(super) fn unnamed_argument(
+    path: &str,
+    name: &str,
+    tools: &[(&str, &Signature)],
+    spec: &SkillSpec,
+    known: &KnownTools,
+) -> Option<Finding> {
+    if !known.is_complete() || allows_unmatched(spec) || tools.iter().any(|(_, known)| known.names_argument(name)) {
+        return None;
+    }
+    let (tool, _) = tools.iter().find(|(_, known)| known.may_have(name))?;
+    let message = format!("neither the schema of {tool} nor spec.tools[].inputs names the argument {name:?}");
+    let finding =
+        Finding::error(path, message).nearest(name, tools.iter().flat_map(|(_, signature)| signature.names()));
+    Some(if finding.hint.is_some() {
+        finding
+    } else {
+        finding.hint(format!("declare `inputs` for {tool} in spec.tools"))
+    })
+}
+
 /// Finds blocked names that match no tool. Authors block tools that some versions of a server have, so this is an error only if the
 /// name is nearly that of a tool.
 fn unmatched_blocks(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
@@ -54,14 +79,26 @@ fn unmatched_blocks(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Ve
     let finding = |(at, name): (usize, &String)| {
         let path = format!("spec.policy.tools.blocked[{at}]");
         let finding = unmatched(path, name, spec, known)?;
-        let is_near = bloomery_crds::nearest::nearest(name.trim_end_matches('*'), known.names()).is_some();
-        Some(if is_near { finding } else { Finding { severity: Severity::Warning, ..finding } })
+        let is_near = nearest(name.trim_end_matches('*'), known.names()).is_some();
+        Some(if is_near || near_prefix(name, known).is_some() {
+            finding
+        } else {
+            Finding { severity: Severity::Warning, ..finding }
+        })
     };
     unmatched_names.filter_map(finding).collect()
 }
 
+/// Returns the beginning of a tool's name of which a prefix with `*` is probably a typing error.
+fn near_prefix<'a>(name: &str, known: &'a KnownTools) -> Option<&'a str> {
+    nearest_prefix(name.strip_suffix('*')?, known.names())
+}
+
 /// Adds the nearest name as a hint. If none is near, names the exception.
 pub(super) fn with_remedy(finding: Finding, name: &str, known: &KnownTools) -> Finding {
+    if let Some(near) = near_prefix(name, known) {
+        return finding.hint(format!("did you mean \"{near}*\"?"));
+    }
     let finding = finding.nearest(name.trim_end_matches('*'), known.names());
     if finding.hint.is_some() {
         return finding;
@@ -114,7 +151,7 @@ fn unmatched_steps(policy: &Policy, known: &KnownTools) -> Vec<Finding> {
     });
     let unmatched = steps.filter(|(_, step)| known.matching(step).next().is_none());
     let finding = |(path, step): (String, &String)| {
-        let near = bloomery_crds::nearest::nearest(step, known.names());
+        let near = nearest(step, known.names());
         let is_meant_as_tool = step.ends_with('*') || near.is_some() && reads_as_tool(step);
         if known.is_complete() && is_meant_as_tool && policy.allow_unmatched != Some(true) {
             let message = format!("no tool of the MCP server matches {step:?}, so subgoal_done could close the step");

@@ -3,9 +3,11 @@
 //! A rule is compiled only if the *whole* sentence is a known pattern (`docs/explanation/engine.md`, section 3): other words can
 //! change its meaning. Other rules stay text, for the prompt and the finalization gate.
 
+mod denial;
 mod threshold;
 mod words;
 
+pub(crate) use denial::{after_prohibition, is_filler};
 pub use threshold::{Comparison, Threshold};
 pub(crate) use words::{plain, split_words};
 
@@ -172,24 +174,6 @@ impl<'a> Sentence<'a> {
         Some(Compiled { effects, stays_text: true, fault: None })
     }
 
-    /// Compiles `Never use deleteFile` and `Never deleteFile`, and under `never` also `deleteFile` and `*`.
-    fn compile_tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
-        let effect = |tool| RuleEffect::ToolDeny { tool };
-        let deny = |word: &str| Compiled::of_word(word, catalogue, effect);
-        // A word that is no tool may be prose, as in `Lie` or `Never call customers`.
-        let deny_tool =
-            |word: &str| Some(deny(word)).filter(|compiled| compiled.fault.is_none() || reads_as_tool(plain(word)));
-        let is_never = |word: &str| word.eq_ignore_ascii_case("never");
-        match self.words.as_slice() {
-            [never, usage, tool] if is_never(never) && usage.eq_ignore_ascii_case("use") => Some(deny(tool)),
-            [never, verb, tool] if is_never(never) && is_use(verb) => deny_tool(tool),
-            [never, word] if is_never(never) && reads_as_tool(plain(word)) => Some(deny(word)),
-            ["*"] if self.list == RuleList::Never => Some(Compiled::of_tools("*", catalogue, effect)),
-            [word] if self.list == RuleList::Never => deny_tool(word),
-            _ => None,
-        }
-    }
-
     /// Compiles `amount > 500` and `amount > 500 needs approval`.
     fn compile_threshold(&self) -> Option<Compiled> {
         let (rest, needs_approval) = self.split_approval();
@@ -231,9 +215,9 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Returns whether a verb says that a tool is used: `call`, `run`.
+/// Returns whether a verb says that a tool is used, or may be: `call`, `run`, `allow`.
 pub(crate) fn is_use(verb: &str) -> bool {
-    ["use", "call", "invoke", "run", "execute"].iter().any(|known| verb.eq_ignore_ascii_case(known))
+    ["use", "call", "invoke", "run", "execute", "allow"].iter().any(|known| verb.eq_ignore_ascii_case(known))
 }
 
 /// Returns whether two words are `needs approval` or a variant of it.

@@ -16,7 +16,8 @@ pub(super) async fn parked() -> (Stand, HeldCallDetails) {
 pub(super) async fn parked_by(condition: &str) -> (Stand, HeldCallDetails) {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     stand.skill.policy = Some(
-        serde_json::from_value(json!({"approvals": [
+        // The server lists no arguments.
+        serde_json::from_value(json!({"allowUnmatched": true, "approvals": [
             { "toolId": "refund", "when": condition, "action": "require_approval", "approver": "supervisor" },
         ]}))
         .unwrap(),

@@ -25,7 +25,8 @@ async fn stand(refund: Refund, desk: Desk) -> (Stand, Arc<Desk>) {
 }
 
 fn require_approval_of_refunds(stand: &mut Stand) {
-    let approvals = json!({"approvals": [
+    // The server lists no arguments.
+    let approvals = json!({"allowUnmatched": true, "approvals": [
         { "toolId": "refund", "when": "amount > 10", "action": "require_approval", "approver": "supervisor" },
     ]});
     stand.skill.policy = Some(serde_json::from_value(approvals).unwrap());

@@ -39,24 +39,48 @@ pub(super) fn find_comparison(text: &str) -> Option<Compared<'_>> {
     None
 }
 
-/// Returns the first comparison in words, such as `amount over 500`. Its field must be an argument: `refunds over $500` is prose.
+/// Returns the first comparison in words, such as `amount over 500` or `amount must not exceed 500`. Its field must be an argument:
+/// `refunds over $500` is prose. `argument` returns the argument that the word at a position means.
 pub(super) fn find_comparison_in_words<'a>(
     words: &[&'a str],
-    is_argument: impl Fn(&str) -> bool,
+    argument: impl Fn(usize) -> Option<&'a str>,
 ) -> Option<Compared<'a>> {
-    words.iter().enumerate().filter(|(_, word)| is_argument(word)).find_map(|(at, &field)| {
-        let after = words.get(at + 1..)?;
-        let after = after.strip_prefix(&["is"]).unwrap_or(after);
+    (0..words.len()).find_map(|at| {
+        let field = argument(at)?;
+        let (is_negated, after) = split_verbs(words.get(at + 1..)?);
         let (operator, number) = match after {
-            ["over" | "above" | "exceeding" | "exceeds", number, ..]
-            | ["more" | "greater" | "higher" | "larger", "than", number, ..] => (">", number),
+            ["over" | "above" | "exceeding" | "exceeds" | "exceed", number, ..]
+            | ["more" | "greater" | "higher" | "larger" | "bigger", "than", number, ..] => (">", number),
             ["under" | "below", number, ..] | ["less" | "lower" | "smaller", "than", number, ..] => ("<", number),
             ["at", "least", number, ..] => (">=", number),
-            ["at", "most", number, ..] => ("<=", number),
+            ["at", "most", number, ..] | ["up", "to", number, ..] => ("<=", number),
             _ => return None,
         };
+        let operator = if is_negated { negate(operator) } else { operator };
         begins_a_number(number).then_some(Compared { field: Some(field), operator, number })
     })
+}
+
+/// Returns whether the words before a comparison negate it, and the words of the comparison: `more than 500` of `must be no more than 500`.
+fn split_verbs<'w, 'a>(words: &'w [&'a str]) -> (bool, &'w [&'a str]) {
+    const VERBS: [&str; 14] =
+        ["is", "are", "has", "have", "must", "should", "shall", "may", "can", "do", "does", "to", "be", "of"];
+    const NEGATIONS: [&str; 4] = ["no", "not", "never", "cannot"];
+    let is_before = |word: &&str| VERBS.contains(word) || NEGATIONS.contains(word);
+    let end = words.iter().position(|word| !is_before(word)).unwrap_or(words.len());
+    let (before, after) = words.split_at_checked(end).unwrap_or((words, &[]));
+    (before.iter().any(|word| NEGATIONS.contains(word)), after)
+}
+
+/// Returns the operator that is true where another is false.
+fn negate(operator: &'static str) -> &'static str {
+    match operator {
+        ">" => "<=",
+        "<" => ">=",
+        ">=" => "<",
+        "<=" => ">",
+        other => other,
+    }
 }
 
 /// Returns the operator in CEL, or nothing if the signs are no comparison.
@@ -64,8 +88,8 @@ fn read_operator(signs: &str) -> Option<&'static str> {
     Some(match signs {
         ">" => ">",
         "<" => "<",
-        ">=" | "≥" => ">=",
-        "<=" | "≤" => "<=",
+        ">=" | "=>" | "≥" => ">=",
+        "<=" | "=<" | "≤" => "<=",
         "==" | "=" => "==",
         "!=" | "≠" => "!=",
         _ => return None,

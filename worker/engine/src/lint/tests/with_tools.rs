@@ -34,6 +34,10 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"tools": {"blocked": ["send_emails"]}}), "spec.policy.tools.blocked[0]",
     "no tool of the MCP server matches \"send_emails\": the rule protects nothing", Some("did you mean \"send_email\"?")
 )]
+#[case::a_blocked_misspelt_prefix(
+    json!({"tools": {"blocked": ["sned_*"]}}), "spec.policy.tools.blocked[0]",
+    "no tool of the MCP server matches \"sned_*\": the rule protects nothing", Some("did you mean \"send_*\"?")
+)]
 #[case::a_prefix(
     json!({"approvals": [{"toolId": "trade_*"}]}), "spec.policy.approvals[0].toolId",
     "no tool of the MCP server matches \"trade_*\": the rule protects nothing",
@@ -344,6 +348,10 @@ fn a_list_from_a_config_map_is_known() {
     json!({"approvals": [{"toolId": "send_email", "when": "!fromTool(body, 'send_email')"}]}), "spec.policy.approvals[0].when",
     "send_email is not readOnly: its result may repeat what the model passes to it"
 )]
+#[case::an_argument_in_quotes(
+    json!({"approvals": [{"toolId": "send_email", "when": "!fromUser('body')"}]}), "spec.policy.approvals[0].when",
+    "fromUser('body') looks for the word \"body\", and not for the argument of this name"
+)]
 #[case::all_of_no_earlier_calls(
     json!({"approvals": [{"toolId": "send_email", "when": "!calls('send_money').all(c, c.count == 5)"}]}), "spec.policy.approvals[0].when",
     "calls('send_money').all(...) is also true if there are none"
@@ -396,6 +404,10 @@ fn a_declaration_of_what_a_tool_sends_must_have_an_effect(
     json!({"name": "amuont", "type": "number", "maximum": 5}), "name", "no tool that \"send_money\" matches has an argument \"amuont\"",
     Some("did you mean \"amount\"?")
 )]
+#[case::a_misspelt_argument_that_is_required(
+    json!({"name": "amuont", "type": "number", "required": true}), "name",
+    "no tool that \"send_money\" matches has an argument \"amuont\", so every call is denied", Some("did you mean \"amount\"?")
+)]
 #[case::another_type(
     json!({"name": "amount", "type": "string"}), "type", "send_money has amount as a number, so every call with it is denied", None
 )]
@@ -413,6 +425,47 @@ fn an_input_that_protects_nothing_or_denies_everything_is_an_error(
     let finding = found.iter().find(|finding| finding.path == path).unwrap_or_else(|| panic!("{found:?}"));
     assert!(finding.severity == Severity::Error && finding.message.starts_with(message), "{finding:?}");
     assert_eq!(finding.hint.as_deref(), hint);
+}
+
+/// The rules of three attacks on a tool whose schema lists nothing.
+#[rstest]
+#[case::nothing_listed(json!({"type": "object"}), json!([]), &["amount", "recipents", "recipient"])]
+#[case::anything_accepted(json!({"type": "object", "additionalProperties": true}), json!([]), &["amount", "recipents", "recipient"])]
+#[case::other_properties(json!({"properties": {"memo": {}}, "additionalProperties": true}), json!([]), &["amount", "recipents", "recipient"])]
+#[case::a_reference(
+    json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"recipient": {}, "amount": {}}}}}), json!([]),
+    &["recipents"]
+)]
+#[case::declared(
+    json!({"type": "object"}),
+    json!([{"name": "recipient", "type": "string"}, {"name": "amount", "type": "number", "minimum": 0}]), &["recipents"]
+)]
+fn an_argument_that_neither_side_names_is_an_error(
+    #[case] schema: Value,
+    #[case] inputs: Value,
+    #[case] arguments: &[&str],
+) {
+    let errors = |allow_unmatched: bool| -> Vec<Finding> {
+        let spec = json!({
+            "problem": {"statement": "Help with money"}, "tools": [{"name": "send_money", "inputs": inputs}],
+            "mcpServer": {"service": {"name": "bank", "port": 8080}},
+            "policy": {"allowUnmatched": allow_unmatched, "approvals": [
+                {"toolId": "send_money", "when": "amount > 500 || amount < 0"},
+                {"toolId": "send_money", "when": "has(args.recipents)"},
+                {"toolId": "send_money", "when": "has(args.recipient) && recipient == 'x'"},
+            ]},
+        });
+        let mut found = skill(&serde_json::from_value(spec).unwrap(), [("send_money", &schema)]);
+        found.retain(|finding| finding.severity == Severity::Error);
+        found
+    };
+    let found = errors(false);
+    let names = |finding: &Finding, name: &&str| finding.message.contains(&format!("argument {name:?}"));
+    assert_eq!(found.len(), arguments.len(), "{found:?}");
+    assert!(found.iter().zip(arguments).all(|(finding, name)| names(finding, name)), "{found:?}");
+    // An argument that a closed schema lacks is a defect of the rule, and not of the server.
+    let closed = |finding: &&Finding| finding.message.starts_with("no tool that");
+    assert_eq!(errors(true).len(), found.iter().filter(closed).count());
 }
 
 #[test]

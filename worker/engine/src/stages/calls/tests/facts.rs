@@ -4,12 +4,16 @@ use super::*;
 use crate::event::Decision;
 use crate::fixture::attended::reply;
 use crate::people::HumanRequest;
+use bloomery_crds::v1alpha1::Policy;
 
 /// A Skill with this policy. Its server's tools accept any arguments.
 fn world(policy: serde_json::Value, goal: &str, answers: Vec<crate::event::Answer>, tools: Tools) -> World {
     let mut run = run();
     run.goal = goal.into();
-    run.skill.policy = serde_json::from_value(policy).unwrap();
+    let mut policy: Policy = serde_json::from_value(policy).unwrap();
+    // Neither side names the arguments.
+    policy.allow_unmatched = Some(true);
+    run.skill.policy = Some(policy);
     let mut world = World::new(run, answers, tools);
     for tool in &mut world.listed {
         tool.input_schema = json!({"type": "object"});
@@ -119,7 +123,7 @@ fn a_read_that_sends_what_nobody_wrote_is_ruled_by_the_default(
 ) {
     let mut run = run();
     run.goal = "Read https://own.com/a".into();
-    run.skill.policy = serde_json::from_value(json!({"effects": "require_approval"})).unwrap();
+    run.skill.policy = serde_json::from_value(json!({"effects": "require_approval", "allowUnmatched": true})).unwrap();
     run.skill.tools[0].sends = vec!["url".into()];
     let mut world = World::new(run, vec![asks(&[("verify_identity", arguments)]), good_answer()], ALL_WELL);
     world.listed[0].input_schema = json!({"type": "object"});

@@ -1,0 +1,62 @@
+//! Sentences that forbid a tool.
+
+use super::{Compiled, RuleEffect, RuleList, Sentence, is_use, plain, reads_as_tool};
+use std::collections::BTreeSet;
+
+impl Sentence<'_> {
+    /// Compiles `Never use deleteFile`, `Do not call the deleteFile tool` and `Never deleteFile`, and under `never` also `deleteFile` and
+    /// `*`.
+    pub(super) fn compile_tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
+        let effect = |tool| RuleEffect::ToolDeny { tool };
+        let is_under_never = self.list == RuleList::Never;
+        if is_under_never && matches!(self.words.as_slice(), ["*"]) {
+            return Some(Compiled::of_tools("*", catalogue, effect));
+        }
+        let prohibited = after_prohibition(&self.words);
+        let words = match prohibited {
+            Some(words) => words,
+            None if is_under_never => self.words.as_slice(),
+            None => return None,
+        };
+        let (verb, words) = match words {
+            [verb, rest @ ..] if is_use(verb) => (Some(verb), rest),
+            _ => (None, words),
+        };
+        let tool = only_name(words)?;
+        let compiled = Compiled::of_word(tool, catalogue, effect);
+        let is_meant = match (prohibited, verb) {
+            // The sentence has the form of a rule, whatever its last word is.
+            (Some(_), Some(verb)) if verb.eq_ignore_ascii_case("use") && words.len() == 1 => true,
+            // `Never search` is about searching, and not about a tool of that name.
+            (Some(_), None) => reads_as_tool(plain(tool)),
+            // A word that is no tool may be prose, as in `Lie` or `Never call customers`.
+            _ => compiled.fault.is_none() || reads_as_tool(plain(tool)),
+        };
+        is_meant.then_some(compiled)
+    }
+}
+
+/// Returns the only word of a phrase that is not a filler, as in `the deleteFile tool`.
+fn only_name<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let names: Vec<&str> = words.iter().copied().filter(|word| !is_filler(word)).collect();
+    match (names.as_slice(), words) {
+        ([name], _) | ([], [name]) => Some(*name),
+        _ => None,
+    }
+}
+
+/// Returns the words after `Never`, `Never ever`, `Do not` or `Don't`.
+pub(crate) fn after_prohibition<'w, 'a>(words: &'w [&'a str]) -> Option<&'w [&'a str]> {
+    let is = |word: &str, known: &[&str]| known.iter().any(|known| plain(word).eq_ignore_ascii_case(known));
+    match words {
+        [never, ever, rest @ ..] if is(never, &["never"]) && is(ever, &["ever"]) => Some(rest),
+        [never, rest @ ..] if is(never, &["never", "don't", "don\u{2019}t"]) => Some(rest),
+        [verb, not, rest @ ..] if is(verb, &["do"]) && is(not, &["not"]) => Some(rest),
+        _ => None,
+    }
+}
+
+/// Returns whether a word beside the name of a tool changes nothing: `the deleteFile tool`.
+pub(crate) fn is_filler(word: &str) -> bool {
+    ["the", "tool", "tools"].iter().any(|filler| plain(word).eq_ignore_ascii_case(filler))
+}
