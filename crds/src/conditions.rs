@@ -28,6 +28,12 @@ pub enum ConditionType {
     /// The tools of the Skill's MCP server are those that are pinned in `status.tools`. `False` names each tool that differs, and what
     /// changed.
     ToolsPinned,
+    /// The Skill is within the limits of its namespace. Present only while `False`: a limit was lowered after the Skill was applied, and no
+    /// Job of the Skill starts. The message names each limit.
+    WithinLimits,
+    /// The tool policy of the namespace allows all tools that the Skill declares. Present only while `False`; the message names the tools
+    /// whose calls are denied.
+    ToolsAllowed,
     /// The Deployment and the Service of the Skill's MCP server are as the operator wrote them. Present only while `False`; the
     /// message names each difference.
     McpAsWritten,
@@ -124,6 +130,14 @@ pub enum Reason {
     ///
     /// Remedy: none.
     NoMcpServer,
+    /// The Skill asks for more than its namespace allows now, so no new Job starts. Jobs that have started run on.
+    ///
+    /// Remedy: change the Skill as the message says, or ask the cluster's admin to raise the limit (docs/how-to/limit-tenants.md).
+    BeyondLimit,
+    /// The tool policy of the namespace denies tools that the Skill declares. Jobs run, and their calls of these tools are denied.
+    ///
+    /// Remedy: none if the Skill works without the tools; else ask the cluster's admin to allow them (docs/how-to/limit-tenants.md).
+    ToolsDenied,
     /// The MCP server accepts connections.
     ///
     /// Remedy: none.

@@ -83,6 +83,38 @@ pub const ANNOTATION_SUSPEND: &str = "bloomery.dev/suspend";
 /// Annotation of a namespace: the largest number of Jobs that run there at once. It replaces the value of the installation.
 pub const ANNOTATION_MAX_RUNNING_JOBS: &str = "bloomery.dev/max-running-jobs";
 
+/// Annotation of a namespace: the images that its Skills may run. It replaces the value of the installation, as all limits do.
+pub const ANNOTATION_ALLOWED_IMAGES: &str = "bloomery.dev/allowed-images";
+
+/// Annotation of a namespace: the largest `steps` of its Skills.
+pub const ANNOTATION_MAX_STEPS: &str = "bloomery.dev/max-steps";
+
+/// Annotation of a namespace: the largest `toolCalls` of its Skills.
+pub const ANNOTATION_MAX_TOOL_CALLS: &str = "bloomery.dev/max-tool-calls";
+
+/// Annotation of a namespace: the largest `tokens` of its Skills.
+pub const ANNOTATION_MAX_TOKENS: &str = "bloomery.dev/max-tokens";
+
+/// Annotation of a namespace: the largest `duration` of its Skills.
+pub const ANNOTATION_MAX_DURATION: &str = "bloomery.dev/max-duration";
+
+/// Annotation of a namespace: the tools of MCP servers that Jobs may call there.
+pub const ANNOTATION_ALLOWED_TOOLS: &str = "bloomery.dev/allowed-tools";
+
+/// Annotation of a namespace: the tools that no Job may call there.
+pub const ANNOTATION_BLOCKED_TOOLS: &str = "bloomery.dev/blocked-tools";
+
+/// The annotations of a namespace that limit its Skills and their Jobs.
+pub const TENANT_ANNOTATIONS: [&str; 7] = [
+    ANNOTATION_ALLOWED_IMAGES,
+    ANNOTATION_MAX_STEPS,
+    ANNOTATION_MAX_TOOL_CALLS,
+    ANNOTATION_MAX_TOKENS,
+    ANNOTATION_MAX_DURATION,
+    ANNOTATION_ALLOWED_TOOLS,
+    ANNOTATION_BLOCKED_TOOLS,
+];
+
 /// The name of a tenant's memory claim. The operator uses an existing claim unchanged.
 pub const MEMORY_CLAIM: &str = "bloomery-memory";
 

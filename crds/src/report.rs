@@ -12,8 +12,8 @@ use crate::outcome::{Outcome, Phase};
 use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
 use crate::v1alpha1::{
-    AskedQuestion, DirectoryUsage, Gates, HoldRule, JobResult, Limits, LogPosition, ToolName, Usage, WaitingFor,
-    WorkflowProgress, is_zero,
+    AskedQuestion, DirectoryUsage, Gates, HoldRule, JobResult, Limits, LogPosition, ToolName, ToolPolicy, Usage,
+    WaitingFor, WorkflowProgress, is_zero,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -238,6 +238,9 @@ pub struct Directives {
     /// The tools that `policy.tools.blocked` of the Skill names, if the Skill has another revision than the Job. A worker denies them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_tools: Vec<String>,
+    /// The current tool policy of the tenant. A worker denies the tools that it denies too. `None` if it denies no tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_tools: Option<ToolPolicy>,
     /// The token for the MCP server, if the operator runs it. It replaces the one of an earlier response.
     #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
     pub server_token: Option<ServerToken>,

@@ -12,7 +12,9 @@ use crate::limits::EffectiveLimits;
 use crate::tool_pins::ToolPins;
 use crate::unknown::{self, Read};
 pub use crate::v1alpha1::GivenReply;
-use crate::v1alpha1::{ApprovalVerdict, ApprovedCall, AskedCall, LogPosition, ModelProvider, ResourceType, SkillSpec};
+use crate::v1alpha1::{
+    ApprovalVerdict, ApprovedCall, AskedCall, LogPosition, ModelProvider, ResourceType, SkillSpec, ToolPolicy,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -179,6 +181,9 @@ pub struct JobPart {
     /// The pins of the tools of the MCP server. `None` if no pins belong to the server of the revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pins: Option<ToolPins>,
+    /// The tool policy of the tenant. A tool that it denies is denied, whatever the Skill says. `None` if it denies no tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_tools: Option<ToolPolicy>,
     /// The Job that this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<ContinuedJob>,

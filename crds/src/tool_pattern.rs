@@ -1,6 +1,15 @@
 //! The names of tools in a Skill: the name of one tool, or a prefix of names that ends in `*`. All fields that name tools have this
 //! grammar.
 
+/// The longest pattern, in bytes.
+const MAX_BYTES: usize = 128;
+
+/// Returns whether a text is a pattern.
+pub fn is_pattern(text: &str) -> bool {
+    let name = text.strip_suffix('*').unwrap_or(text);
+    (1..=MAX_BYTES).contains(&text.len()) && !name.contains(|c: char| c == '*' || c.is_whitespace())
+}
+
 /// Returns whether a pattern matches the name of a tool.
 pub fn matches(pattern: &str, tool: &str) -> bool {
     match pattern.strip_suffix('*') {
@@ -13,6 +22,19 @@ pub fn matches(pattern: &str, tool: &str) -> bool {
 mod tests {
     use super::*;
     use rstest::rstest;
+
+    #[rstest]
+    #[case("send_money", true)]
+    #[case("send_*", true)]
+    #[case("*", true)]
+    #[case("", false)]
+    #[case("*_money", false)]
+    #[case("send**", false)]
+    #[case("send money", false)]
+    fn a_star_is_only_at_the_end(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(is_pattern(text), expected);
+        assert!(!is_pattern(&"a".repeat(MAX_BYTES + 1)));
+    }
 
     #[rstest]
     #[case::the_name("send_money", true)]

@@ -38,6 +38,7 @@ pub fn run() -> Run {
         resources: Vec::new(),
         context_window: 16_000,
         pins: None,
+        tenant_tools: Vec::new(),
         people: true,
         has_notes: true,
         continues: None,

@@ -28,6 +28,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// The duration of a watch in seconds. The API server ends the watch, and the next one continues at the same version.
@@ -73,8 +74,8 @@ pub struct Caches {
     /// The pods that the operator manages, workers, probes and MCP servers, without their environment, volumes, scheduling and
     /// Job's part.
     pub pods: Cache<Pod>,
-    /// All namespaces: the name, the suspension and the maximum of running Jobs. An update of a namespace is announced only
-    /// if it changes the suspension or the maximum.
+    /// All namespaces: the name, and the annotations for the suspension, the maximum of running Jobs and the other limits. An update of a
+    /// namespace is announced only if it changes one of them.
     pub namespaces: Cache<PartialObjectMeta<Namespace>>,
 }
 
@@ -177,6 +178,12 @@ impl Caches {
         known.is_some_and(|known| is_terminating(&known))
     }
 
+    /// The annotations of a namespace that the cache keeps.
+    pub fn annotations(&self, namespace: &str) -> BTreeMap<String, String> {
+        let known = self.namespaces.store().get(&ObjectRef::new(namespace));
+        known.map(|known| known.annotations().clone()).unwrap_or_default()
+    }
+
     /// The annotation of a namespace with its maximum of running Jobs ([`names::ANNOTATION_MAX_RUNNING_JOBS`]).
     pub fn max_running_jobs(&self, namespace: &str) -> Option<String> {
         let known = self.namespaces.store().get(&ObjectRef::new(namespace))?;
@@ -198,9 +205,16 @@ fn max_running_jobs(namespace: &PartialObjectMeta<Namespace>) -> Option<&String>
     namespace.annotations().get(names::ANNOTATION_MAX_RUNNING_JOBS)
 }
 
-/// Returns whether the suspension or the maximum of running Jobs of a namespace changed.
+/// The annotations of a namespace that limit its Skills and their Jobs.
+fn tenant_annotations(namespace: &PartialObjectMeta<Namespace>) -> impl Iterator<Item = Option<&String>> {
+    names::TENANT_ANNOTATIONS.into_iter().map(move |name| namespace.annotations().get(name))
+}
+
+/// Returns whether the suspension, the maximum of running Jobs or another limit of a namespace changed.
 fn annotations_changed(before: &PartialObjectMeta<Namespace>, after: &PartialObjectMeta<Namespace>) -> bool {
-    is_suspended(before) != is_suspended(after) || max_running_jobs(before) != max_running_jobs(after)
+    is_suspended(before) != is_suspended(after)
+        || max_running_jobs(before) != max_running_jobs(after)
+        || !tenant_annotations(before).eq(tenant_annotations(after))
 }
 
 /// The Service of an `EndpointSlice`.
@@ -320,6 +334,20 @@ mod tests {
         #[case] is_announced: bool,
     ) {
         assert_eq!(annotations_changed(&annotated(before), &annotated(after)), is_announced);
+    }
+
+    #[test]
+    fn a_changed_limit_of_a_namespace_is_announced() {
+        for name in names::TENANT_ANNOTATIONS {
+            let limited = |value: &str| {
+                let mut namespace = annotated(None);
+                namespace.metadata.annotations = Some([(name.to_owned(), value.to_owned())].into());
+                namespace
+            };
+            assert!(annotations_changed(&limited("1"), &limited("2")), "{name}");
+            assert!(annotations_changed(&annotated(None), &limited("1")), "{name}");
+            assert!(!annotations_changed(&limited("1"), &limited("1")), "{name}");
+        }
     }
 
     #[rstest]

@@ -11,6 +11,7 @@ use crate::pod_seals::PodSeals;
 use crate::server_tokens::ServerTokens;
 use crate::settings::Settings;
 use crate::status::Statuses;
+use crate::tenant::TenantLimits;
 use kube::Client;
 use std::sync::Arc;
 
@@ -42,4 +43,11 @@ pub struct Context {
     pub readiness: Readiness,
     /// The leadership of this replica.
     pub leadership: Leadership,
+}
+
+impl Context {
+    /// Returns the limits of a namespace.
+    pub fn tenant_limits(&self, namespace: &str) -> TenantLimits {
+        TenantLimits::new(&self.settings.tenants, &self.caches.annotations(namespace))
+    }
 }

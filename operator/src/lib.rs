@@ -33,6 +33,7 @@ pub mod server_tokens;
 pub mod settings;
 pub mod skill;
 pub mod status;
+pub mod tenant;
 pub mod wiring;
 mod worker_pod;
 

@@ -4,10 +4,12 @@ mod network;
 mod parse;
 mod pod_defaults;
 mod skill_directory;
+mod tenants;
 
 pub use network::{DnsServers, LABEL_NAMESPACE, NetworkSettings, SharedHost};
 pub use pod_defaults::{Amounts, PodDefaults, SkillField};
 pub use skill_directory::SkillDirectorySettings;
+pub use tenants::TenantSettings;
 
 use crate::approval::policy::ShippedPolicies;
 use clap::error::{ContextKind, ContextValue};
@@ -57,6 +59,10 @@ pub struct Settings {
     /// policies), `deny` (ranges) and `operator` (the labels of the operator's pods).
     #[arg(long, env = "BLOOMERY_NETWORK", default_value = "{}", value_parser = parse::network)]
     pub network: NetworkSettings,
+    /// What a tenant may ask for, as JSON of `allowedImages`, `maxLimits`, `allowedTools` and `blockedTools`. Annotations of a namespace
+    /// replace the values there.
+    #[arg(long, env = "BLOOMERY_TENANTS", default_value = "{}", value_parser = parse::tenants)]
+    pub tenants: TenantSettings,
     /// Directory with the templates of Skills, each in the file `<name>.yaml`. Default: no Skill is created from a template.
     #[arg(long, env = "BLOOMERY_SKILL_TEMPLATES")]
     pub skill_templates: Option<PathBuf>,
@@ -351,6 +357,8 @@ mod tests {
     #[case("--reply-expiry=-1h", "BLOOMERY_REPLY_EXPIRY")]
     #[case(r#"--network={"deny": ["10.0.0.1"]}"#, "BLOOMERY_NETWORK")]
     #[case(r#"--network={"dns": {"peers": [], "ports": []}}"#, "BLOOMERY_NETWORK")]
+    #[case(r#"--tenants={"allowedTool": []}"#, "BLOOMERY_TENANTS")]
+    #[case(r#"--tenants={"blockedTools": ["*_money"]}"#, "BLOOMERY_TENANTS")]
     #[case("--max-running-jobs=0", "BLOOMERY_MAX_RUNNING_JOBS")]
     #[case("--max-running-jobs-per-namespace=all", "BLOOMERY_MAX_RUNNING_JOBS_PER_NAMESPACE")]
     fn an_invalid_setting_is_refused_with_the_name_of_its_variable(#[case] flag: &str, #[case] variable: &str) {

@@ -58,7 +58,7 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     // Before a Job can write to the directory (IO).
     reclaim::update_finalizer(&mut skill, &context).await?;
     // Fetch (IO): from the caches, and the lists from the API server.
-    let fetched = fetch::fetch(&skill, &context.caches);
+    let fetched = fetch::fetch(&skill, &context);
     let config_maps = fetch::fetch_config_maps(&skill, &context.client).await?;
     // Validate (pure).
     let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
@@ -115,6 +115,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_tools = skills.clone();
     let store_for_ended_jobs = skills.clone();
     let store_for_policies = skills.clone();
+    let store_for_limits = skills.clone();
     let models = caches.models.store().clone();
     let jobs = caches.jobs.store().clone();
     vec![
@@ -154,6 +155,9 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         // A Skill depends on the fallbacks of its Models too, so a Model wakes all Skills of its namespace.
         wake_on(caches.models.changes(), skills, move |model| {
             fetch::select_skills(&store_for_models, model.meta().namespace.as_deref(), |_| true)
+        }),
+        wake_on(caches.namespaces.changes(), skills, move |namespace| {
+            fetch::select_skills(&store_for_limits, namespace.metadata.name.as_deref(), |_| true)
         }),
         wake_on(caches.jobs.changes(), skills, move |job| skills_of_key_wait(&store_for_key_waits, job)),
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_memory_fault(&store_for_faults, job)),

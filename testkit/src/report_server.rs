@@ -8,7 +8,7 @@ use axum::{Json, Router, routing::post};
 use bloomery_crds::probe::{self, ProbeReceipt, ProbeReport, TokenRequest};
 use bloomery_crds::report::{Directives, PATH, PodEnd, Report, ServerToken};
 use bloomery_crds::run::{GivenReply, JobIdentity, ReportEndpoint};
-use bloomery_crds::v1alpha1::{Limits, LogPosition};
+use bloomery_crds::v1alpha1::{Limits, LogPosition, ToolPolicy};
 use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -62,6 +62,8 @@ pub struct ReportServer {
     pub limits: Arc<Mutex<Option<Limits>>>,
     /// The tools that a later revision of the Skill blocks. [`Reply::Ack`] returns them.
     pub blocked_tools: Arc<Mutex<Vec<String>>>,
+    /// The tool policy of the tenant. [`Reply::Ack`] returns it.
+    pub tenant_tools: Arc<Mutex<Option<ToolPolicy>>>,
     /// The token for the MCP server. [`Reply::Ack`] and the answer to a probe return it.
     pub server_token: Arc<Mutex<Option<ServerToken>>>,
     /// The URL of the server, and the CA of its certificate.
@@ -82,6 +84,7 @@ impl ReportServer {
             unneeded: Arc::default(),
             limits: Arc::default(),
             blocked_tools: Arc::default(),
+            tenant_tools: Arc::default(),
             server_token: Arc::default(),
             endpoint: ReportEndpoint { url, ca },
         };
@@ -153,6 +156,7 @@ async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(re
     prune.retain(|key| server.unneeded.lock().unwrap().contains(key));
     let limits = server.limits.lock().unwrap().clone();
     let blocked_tools = server.blocked_tools.lock().unwrap().clone();
+    let tenant_tools = server.tenant_tools.lock().unwrap().clone();
     let server_token = server.server_token.lock().unwrap().clone();
     server.received.send_modify(|received| received.push(Received { token, report }));
     match reply {
@@ -163,6 +167,7 @@ async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(re
                 prune,
                 limits,
                 blocked_tools,
+                tenant_tools,
                 server_token,
                 ..Directives::default()
             };

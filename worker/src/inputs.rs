@@ -107,6 +107,7 @@ impl Inputs {
             continues: part.continues.as_ref().map(|continued| continued.name.clone()),
             people: false,
             pins: part.pins.clone(),
+            tenant_tools: part.tenant_tools.iter().cloned().collect(),
             decisions: match &part.report {
                 Some(_) => Decisions::Given {
                     decisions: part.approvals.clone(),

@@ -74,6 +74,8 @@
   value: {{ .Values.mcp.maxResources | default dict | toJson | quote }}
 - name: BLOOMERY_NETWORK
   value: {{ include "bloomery.network" . | quote }}
+- name: BLOOMERY_TENANTS
+  value: {{ include "bloomery.tenants" . | quote }}
 - name: BLOOMERY_MEMORY_SIZE
   value: {{ .Values.memory.size | quote }}
 - name: BLOOMERY_MEMORY_ACCESS_MODE

@@ -119,3 +119,14 @@ bloomery-report-ca
 {{- end }}
 {{- toJson $network }}
 {{- end }}
+
+{{/* The limits of tenants that the operator knows. The models and their URLs are limited by the admission policy alone. */}}
+{{- define "bloomery.tenants" -}}
+{{- $tenants := pick (.Values.tenants | default dict) "allowedImages" "maxLimits" "allowedTools" "blockedTools" }}
+{{- range $name, $value := $tenants }}
+{{- if kindIs "invalid" $value }}
+{{- $_ := unset $tenants $name }}
+{{- end }}
+{{- end }}
+{{- toJson $tenants }}
+{{- end }}

@@ -85,6 +85,7 @@ impl RunDocument {
             void_approvals: None,
             asked: Vec::new(),
             pins: None,
+            tenant_tools: None,
             replies: Vec::new(),
             continues,
             log: None,

@@ -46,6 +46,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         context_window: CONTEXT_WINDOW,
         continues: None,
         pins: None,
+        tenant_tools: Vec::new(),
         people: true,
         decisions: Decisions::Log,
         has_notes: false,

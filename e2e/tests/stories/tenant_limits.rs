@@ -1,7 +1,9 @@
 //! What a namespace allows its Skills and Models to ask for.
 
+use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::v1alpha1::{GateReason, Verdict};
 use bloomery_e2e::harness::admission::ObjectApi;
-use bloomery_e2e::harness::{Refusal, eventually, story};
+use bloomery_e2e::harness::{Refusal, Turn, call, conversation, eventually, refund_of, story};
 use serde_json::{Value, json};
 
 fn skill_with(image: &str, limits: &Value) -> Value {
@@ -94,6 +96,53 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         // A value that is no number allows nothing.
         tenant.annotate(&json!({"bloomery.dev/max-tokens": "many"})).await;
         until_refused(&skills, &skill_with(image, &json!({"tokens": 9}))).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_beyond_a_limit_that_was_lowered_later_is_named_and_starts_no_job() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        skill.ready().await;
+        tenant.annotate(&json!({"bloomery.dev/max-tokens": "1000"})).await;
+        let parts = ["spec.engine.limits.tokens", "allows at most 1000"];
+        skill.until_reason(ConditionType::WithinLimits, "BeyondLimit", &parts).await;
+        let job = tenant.job("late").await;
+        job.until_reason("SkillNotReady", &["cs-tier-1", "beyond a limit of its namespace"]).await;
+        tenant.annotate(&json!({"bloomery.dev/max-tokens": null})).await;
+        job.succeeded().await;
+        skill.ready().await;
+        shop.assert_refunded_once("A-17").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_tool_policy_of_a_namespace_cuts_that_of_every_skill() {
+    let turns = [
+        call("verify_identity", json!({"order_id": "A-17", "email": "customer-17@example.com"})),
+        call("check_eligibility", json!({"order_id": "A-17"})).after_result("the tool policy of the namespace"),
+        Turn::answer("A-17").after_result("eligible"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.annotate(&json!({"bloomery.dev/blocked-tools": "verify_*, process_refund"})).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        skill.until_reason(ConditionType::ToolsAllowed, "ToolsDenied", &["verify_identity"]).await;
+        skill.ready().await;
+        let status = tenant.job("cut").goal("Can A-17 be refunded?").await.succeeded().await;
+        let gate = status.gates.expect("the status has the outcomes of the gates").pre_tool;
+        let first = gate.last.first().expect("a ruling");
+        assert_eq!((first.verdict, first.rule), (Verdict::Deny, Some(GateReason::Policy)), "{gate:#?}");
+        assert!(first.reason.as_deref().unwrap_or_default().contains("blocks \"verify_*\""), "{first:?}");
+
+        // A policy that cannot be read denies every tool.
+        tenant.annotate(&json!({"bloomery.dev/blocked-tools": "*_refund"})).await;
+        let unreadable = ["bloomery.dev/blocked-tools", "cannot be read", "check_eligibility"];
+        skill.until_reason(ConditionType::ToolsAllowed, "ToolsDenied", &unreadable).await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }

@@ -100,11 +100,16 @@ pub(super) fn pod(pod: &mut Pod) {
     }
 }
 
-/// Keeps only the name, the resource version, the deletion timestamp, the suspension and the maximum of running Jobs of a namespace.
+/// Keeps only the name, the resource version, the deletion timestamp, the suspension, the maximum of running Jobs and the other limits of a
+/// namespace.
 pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
     let metadata = &mut namespace.metadata;
     let mut annotations = metadata.annotations.take().unwrap_or_default();
-    annotations.retain(|name, _| [names::ANNOTATION_SUSPEND, names::ANNOTATION_MAX_RUNNING_JOBS].contains(&&**name));
+    annotations.retain(|name, _| {
+        let name = name.as_str();
+        [names::ANNOTATION_SUSPEND, names::ANNOTATION_MAX_RUNNING_JOBS].contains(&name)
+            || names::TENANT_ANNOTATIONS.contains(&name)
+    });
     let annotations = Some(annotations).filter(|annotations| !annotations.is_empty());
     let resource_version = metadata.resource_version.take();
     let deletion_timestamp = metadata.deletion_timestamp.take();
@@ -252,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_keeps_its_name_its_suspension_and_its_maximum() {
+    fn a_namespace_keeps_its_name_its_suspension_and_its_limits() {
         let object = |annotations: Value| {
             json!({
                 "apiVersion": "v1", "kind": "Namespace",
@@ -263,8 +268,10 @@ mod tests {
         };
         let kept = |annotations| trimmed(namespace, object(annotations))["metadata"].clone();
         let suspended = json!({names::ANNOTATION_SUSPEND: "true"});
-        let maximum = json!({names::ANNOTATION_MAX_RUNNING_JOBS: "7"});
-        assert_eq!(kept(maximum.clone())["annotations"], maximum);
+        for limit in [names::ANNOTATION_MAX_RUNNING_JOBS].iter().chain(&names::TENANT_ANNOTATIONS) {
+            let limited = json!({*limit: "7"});
+            assert_eq!(kept(limited.clone())["annotations"], limited);
+        }
         let both = json!({names::ANNOTATION_SUSPEND: "true", "c": "d"});
         assert_eq!(kept(both), json!({"name": "acme", "uid": "u", "resourceVersion": "7", "annotations": suspended}));
         assert_eq!(kept(json!({"c": "d"})), json!({"name": "acme", "uid": "u", "resourceVersion": "7"}));

@@ -133,6 +133,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         approved_call: None,
         continues: Some(Continued { name: "refund-0".into(), uid: "uid-0".into(), run_key: None }),
         pins: None,
+        tenant_tools: None,
         replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),

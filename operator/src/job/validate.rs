@@ -55,6 +55,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         claims,
         continued,
         decisions,
+        tenant_tools,
         report_ca,
     } = sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
@@ -110,6 +111,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         continues: resolve_continued_job(job, status, continued.as_deref())?,
         replies: fetched.pending_replies().collect(),
         pins,
+        tenant_tools,
         report,
         memory_single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
     })

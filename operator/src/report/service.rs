@@ -238,7 +238,9 @@ impl Service {
         let skill = self.context.caches.skills.get(&report.job.namespace, &job.spec.skill);
         let skill = skill.as_ref().and_then(|skill| skill.0.as_ref().ok());
         let server_token = skill.filter(|_| report.end.is_none()).and_then(|skill| self.server_token(job, skill));
-        Handled::Done(Directives { prune, server_token, ..directives(job, skill, suspended, report, ack) })
+        let tenant_tools = self.context.tenant_limits(&report.job.namespace).tools();
+        let computed = directives(job, skill, suspended, report, ack);
+        Handled::Done(Directives { prune, server_token, tenant_tools, ..computed })
     }
 
     /// Returns the token of a Job for the MCP server of its Skill, if the operator runs the server. A Job on an earlier revision also

@@ -2,8 +2,10 @@
 
 use super::network::NetworkSettings;
 use super::pod_defaults::{Amounts, PodDefaults};
+use super::tenants::TenantSettings;
 use crate::apply::quantity;
 use crate::approval::policy::ShippedPolicies;
+use bloomery_crds::tool_pattern::is_pattern;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use std::time::Duration;
@@ -43,6 +45,14 @@ pub(super) enum Error {
     /// No DNS server may be asked.
     #[error("dns.peers and dns.ports must not be empty")]
     NoDns,
+    /// The value is not a [`TenantSettings`].
+    #[error(
+        "must be JSON of allowedImages, maxLimits, allowedTools and blockedTools, such as {{\"blockedTools\":[\"delete_*\"]}}: {0}"
+    )]
+    Tenants(#[source] serde_json::Error),
+    /// An entry of a tool policy names no tool.
+    #[error("{0:?} must be the name of a tool, or a prefix of names with * at the end")]
+    Tool(String),
     /// The value is not a quantity.
     #[error("must be a Kubernetes quantity such as 1Gi")]
     Quantity,
@@ -114,6 +124,16 @@ pub(super) fn network(text: &str) -> Result<NetworkSettings, Error> {
         port.protocol.get_or_insert_with(|| "TCP".to_owned());
     }
     Ok(network)
+}
+
+/// Parses the limits of tenants.
+pub(super) fn tenants(text: &str) -> Result<TenantSettings, Error> {
+    let tenants: TenantSettings = serde_json::from_str(text).map_err(Error::Tenants)?;
+    let mut tools = tenants.allowed_tools.iter().chain(&tenants.blocked_tools);
+    match tools.find(|tool| !is_pattern(tool)) {
+        Some(tool) => Err(Error::Tool(tool.clone())),
+        None => Ok(tenants),
+    }
 }
 
 /// Parses a Kubernetes quantity.

@@ -1,9 +1,11 @@
 //! Fetches the cached state of all objects that a Skill needs.
 
 use crate::caches::{Caches, Guarded};
+use crate::context::Context;
 use crate::controller::Wake;
 use crate::error::Error;
 use crate::status::with_reason;
+use crate::tenant::TenantLimits;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::lists::{self, ConfigMaps};
 use bloomery_crds::names;
@@ -60,6 +62,8 @@ pub struct FetchedSkill {
     pub memory_fault: Option<String>,
     /// A worker pod of the namespace that is not scheduled, because a claim is not bound.
     pub unbound_pod: Option<String>,
+    /// The limits of the namespace.
+    pub limits: TenantLimits,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
     /// The names of revisions that unfinished Jobs run on, or may run on.
@@ -75,7 +79,8 @@ impl FetchedSkill {
 }
 
 /// Reads the caches.
-pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
+pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
+    let caches = &context.caches;
     let namespace = &skill.namespace().unwrap_or_default();
     let name = &skill.name_any();
     let mcp_name = &names::mcp_server(name);
@@ -121,6 +126,7 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         key_waits: key_waits.cloned().collect(),
         memory_fault,
         unbound_pod: pods.iter().find(|pod| has_unbound_claim(pod)).map(|pod| pod.name_any()),
+        limits: context.tenant_limits(namespace),
         revisions_in_use: in_use.chain(may_be_in_use).collect(),
         revisions,
     }

@@ -2,6 +2,7 @@
 
 mod finding;
 mod image;
+mod limits;
 mod mcp;
 mod memory;
 mod models;
@@ -44,6 +45,7 @@ pub fn compute(
                 mcp::finding(applied, fetched, skill),
             ];
             findings.extend(tools::findings(skill, probe));
+            findings.extend(limits::findings(skill, &fetched.limits));
             (Some(applied.revision_ref.clone()), findings)
         }
     };

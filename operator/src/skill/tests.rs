@@ -384,6 +384,28 @@ async fn an_earlier_revision_is_kept_while_a_job_runs_on_it(#[case] quorum: Valu
 }
 
 #[tokio::test]
+async fn a_skill_beyond_a_lowered_limit_is_not_ready_and_its_denied_tools_are_named() {
+    let annotate = |api: &FakeApi, annotations: Value| {
+        let metadata = json!({ "name": "acme", "uid": "acme-uid", "annotations": annotations });
+        api.put("/api/v1/namespaces/acme", json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata }));
+    };
+    let mut skill = fixtures::with_container();
+    skill.spec.tools = serde_json::from_value(json!([{ "name": "send_money" }, { "name": "get_order" }])).unwrap();
+    let api = provisioned(&skill).await;
+    annotate(&api, json!({ "bloomery.dev/max-steps": "7", "bloomery.dev/blocked-tools": "send_*" }));
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::WithinLimits), "BeyondLimit");
+    assert_eq!(reason(&api, ConditionType::Ready), "BeyondLimit");
+    annotate(&api, json!({ "bloomery.dev/blocked-tools": "send_*" }));
+    reconcile_once(&api).await;
+    let after = conditions(&api);
+    assert!(find(&after, ConditionType::WithinLimits).is_none(), "{after:?}");
+    assert!(!is_true(&after, ConditionType::Stalled), "{after:?}");
+    let denied = "The tool policy of the namespace denies tools that the Skill declares: send_money.";
+    assert_eq!(find(&after, ConditionType::ToolsAllowed).unwrap().message, denied);
+}
+
+#[tokio::test]
 async fn a_skill_that_is_being_deleted_is_ignored() {
     let api = FakeApi::default();
     let mut skill = fixtures::with_container();

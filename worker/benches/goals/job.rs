@@ -90,6 +90,7 @@ impl Job {
             void_approvals: None,
             asked: Vec::new(),
             pins: None,
+            tenant_tools: None,
             replies: Vec::new(),
             continues: None,
             log: None,

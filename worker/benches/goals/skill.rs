@@ -108,6 +108,7 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         context_window: WINDOW,
         continues: None,
         pins: None,
+        tenant_tools: Vec::new(),
         people: false,
         decisions: Decisions::Log,
         has_notes: false,

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::run::Run;
 use crate::schema::Schema;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
-use crate::tool_policy::server_tool_refusal;
+use crate::tool_policy::refusal;
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::tool_pins::ToolChange;
@@ -145,7 +145,7 @@ pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     let tools: Vec<CatalogueTool> = listed
         .into_iter()
         .filter(|tool| times_listed.get(&tool.name) == Some(&1) && is_shallow(tool))
-        .map(|tool| catalogue_tool(&run.skill, tool, &plain_names))
+        .map(|tool| catalogue_tool(run, tool, &plain_names))
         .collect();
     let mut times_used: BTreeMap<String, u32> = BTreeMap::new();
     for tool in &tools {
@@ -169,18 +169,17 @@ pub(crate) fn as_declared(tools: &[CatalogueTool], skill: &SkillSpec) -> Vec<Cat
     tools
 }
 
-fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain_names: &[String]) -> CatalogueTool {
-    let declared = skill.declaration_of(&tool.name);
+fn catalogue_tool(run: &Run, tool: ListedTool, plain_names: &[String]) -> CatalogueTool {
+    let declared = run.skill.declaration_of(&tool.name);
     // The server is not trusted: its hint can only make a tool not read-only.
     let read_only = declared.is_some_and(|d| d.read_only == Some(true)) && tool.read_only_hint() != Some(false);
-    let policy = skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     CatalogueTool {
         alias: alias(&tool.name, plain_names),
         digest: tool.digest(),
         read_only,
         idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
         source: ToolSource::Server,
-        visible: server_tool_refusal(policy, &tool.name).is_none(),
+        visible: refusal(run, ToolSource::Server, &tool.name).is_none(),
         description: description(tool.description, declared),
         name: tool.name,
         input_schema: described(tool.input_schema, declared.map_or(&[], |declared| &declared.inputs)),

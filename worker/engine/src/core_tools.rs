@@ -17,7 +17,7 @@ pub use workflow::SUBGOAL_DONE;
 
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
-use crate::tool_policy::core_tool_refusal;
+use crate::tool_policy::refusal;
 
 /// The names that only core tools can have: a server's tool with such a name is ignored. `use_skill` is reserved for a later
 /// version.
@@ -48,11 +48,10 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     tools.extend(memory::offered(run));
     tools.extend(focus::offered(listed, &tools));
     tools.extend(people::offered(run));
-    let tool_policy = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);
     let offered = tools.into_iter().filter(|tool| !is_overridden(&tool.name));
     offered
-        .map(|tool| CatalogueTool { visible: core_tool_refusal(tool_policy, &tool.name).is_none(), ..tool })
+        .map(|tool| CatalogueTool { visible: refusal(run, ToolSource::Core, &tool.name).is_none(), ..tool })
         .collect()
 }
 

@@ -21,7 +21,7 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::tool_pins::ToolChange;
-use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, Limits, Stage, Verdict};
+use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, Limits, Stage, ToolPolicy, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// An event. Serialized as `{"type": "tool.started", "data": {...}}`.
@@ -171,6 +171,14 @@ pub enum Event {
     ToolsBlocked {
         /// The names of tools, or prefixes of names with `*` at the end.
         tools: Vec<String>,
+    },
+    /// The tool policy of the tenant was changed while the worker ran. The gate denies the tools that it denies from now on, and those that
+    /// an earlier policy of this Job denied.
+    #[serde(rename = "tools.restricted")]
+    #[strum(serialize = "tools.restricted")]
+    ToolsRestricted {
+        /// The policy.
+        policy: ToolPolicy,
     },
     /// The amounts of a call were to be reserved in the ledger of the Skill, for the limits with a window.
     #[serde(rename = "limits.reserved")]

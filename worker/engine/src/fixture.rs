@@ -60,6 +60,7 @@ pub(crate) fn run() -> Run {
         context_window: 128_000,
         continues: None,
         pins: None,
+        tenant_tools: Vec::new(),
         people: false,
         decisions: Decisions::Log,
         has_notes: false,

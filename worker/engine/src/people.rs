@@ -33,7 +33,8 @@ pub(crate) fn open_requests(shared: &Shared) -> Vec<HumanRequest<'_>> {
 ///
 /// - A decision is relevant if its call still waits for it, and an approval only if it counts.
 /// - A reply or message of the Job's spec is relevant if it was not read before.
-/// - Limits are relevant if one of them is lower than the current one, and blocked tools if one of them is not blocked yet.
+/// - Limits are relevant if one of them is lower than the current one, blocked tools if one of them is not blocked yet, and a tool policy
+///   of the tenant if it does not apply yet.
 /// - Any other reply or message, such as one from a terminal, is always relevant.
 pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
     match statement {
@@ -46,6 +47,7 @@ pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
             nth.is_none_or(|nth| nth > shared.questions.replies_read())
         }
         Statement::BlockTools { tools } => tools.iter().any(|tool| !shared.run.is_blocked(tool)),
+        Statement::RestrictTools { policy } => !shared.run.tenant_tools.contains(policy),
         Statement::LowerLimits { limits } => shared.run.limits.lowered_to(Some(limits)) != shared.run.limits,
     }
 }

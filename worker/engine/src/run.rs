@@ -12,7 +12,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::BoundResource;
 use bloomery_crds::tool_pins::ToolPins;
-use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_crds::v1alpha1::{SkillSpec, ToolPolicy};
 
 /// The inputs of a conversation. During an attempt, they only become stricter: limits are lowered, and tools are blocked.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,8 @@ pub struct Run {
     pub people: bool,
     /// The pins of the tools of the MCP server. `None` if no tools are pinned.
     pub pins: Option<ToolPins>,
+    /// The tool policies of the tenant: that of the attempt's start, and stricter ones since. A tool must pass all of them.
+    pub tenant_tools: Vec<ToolPolicy>,
     /// The source of the decisions on held calls that count.
     pub decisions: Decisions,
     /// Whether the memory bank of the skill directory holds notes when the worker starts.
@@ -63,6 +65,13 @@ impl Run {
                 let policy = self.skill.policy.get_or_insert_default();
                 policy.tools.get_or_insert_default().blocked.push(entry.clone());
             }
+        }
+    }
+
+    /// Adds a tool policy of the tenant. No policy is removed.
+    pub(crate) fn restrict_tools(&mut self, policy: &ToolPolicy) {
+        if !self.tenant_tools.contains(policy) {
+            self.tenant_tools.push(policy.clone());
         }
     }
 }

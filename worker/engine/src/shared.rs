@@ -118,6 +118,7 @@ impl Shared {
                 self.other_goal = Some(goal.clone());
             }
             Event::ToolsBlocked { tools } => self.run.block_tools(tools),
+            Event::ToolsRestricted { policy } => self.run.restrict_tools(policy),
             Event::LimitsLowered { limits } => self.run.limits = self.run.limits.lowered_to(Some(limits)),
             Event::ModelRequested { reserve, stage } => {
                 self.model.stage = *stage;

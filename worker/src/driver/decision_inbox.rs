@@ -3,7 +3,7 @@
 
 use super::environment::People;
 use bloomery_crds::run::{GivenDecision, GivenReply};
-use bloomery_crds::v1alpha1::Limits;
+use bloomery_crds::v1alpha1::{Limits, ToolPolicy};
 use bloomery_engine::decisions;
 use bloomery_engine::event::{CallId, Decision, QuestionId};
 use bloomery_engine::people::{HumanRequest, Statement};
@@ -27,6 +27,8 @@ struct Inbox {
     limits: Option<Limits>,
     /// The blocked tools in the latest response to a report.
     blocked_tools: Vec<String>,
+    /// The tool policy of the tenant in the latest response to a report.
+    tenant_tools: Option<ToolPolicy>,
 }
 
 impl DecisionInbox {
@@ -68,6 +70,15 @@ impl DecisionInbox {
         if inbox.blocked_tools != tools && !tools.is_empty() {
             inbox.blocked_tools.clone_from(&tools);
             inbox.pending.push(Statement::BlockTools { tools });
+        }
+    }
+
+    /// Adds the current tool policy of the tenant. The conversation decides whether it is new. A policy that was added before is ignored.
+    pub fn add_tenant_tools(&self, policy: ToolPolicy) {
+        let mut inbox = self.inbox();
+        if inbox.tenant_tools.as_ref() != Some(&policy) {
+            inbox.tenant_tools = Some(policy.clone());
+            inbox.pending.push(Statement::RestrictTools { policy });
         }
     }
 
@@ -123,7 +134,8 @@ mod tests {
             Statement::Approval { .. }
             | Statement::Denial { .. }
             | Statement::LowerLimits { .. }
-            | Statement::BlockTools { .. } => None,
+            | Statement::BlockTools { .. }
+            | Statement::RestrictTools { .. } => None,
         };
         inbox.take_statements().into_iter().map(nth).collect()
     }
@@ -154,6 +166,11 @@ mod tests {
             inbox.add_blocked_tools(tools);
         }
         assert_eq!(inbox.take_statements(), [Statement::BlockTools { tools: tools() }]);
+        let policy = || ToolPolicy { allowed: None, blocked: tools() };
+        for _ in 0..2 {
+            inbox.add_tenant_tools(policy());
+        }
+        assert_eq!(inbox.take_statements(), [Statement::RestrictTools { policy: policy() }]);
     }
 
     #[test]

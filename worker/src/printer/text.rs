@@ -1,7 +1,7 @@
 //! Formats an event as one line for people.
 
 use bloomery_crds::text::{alters_display, bounded};
-use bloomery_crds::v1alpha1::{DetectedIntent, Limits, Stage, Verdict, whole_seconds};
+use bloomery_crds::v1alpha1::{DetectedIntent, Limits, Stage, ToolPolicy, Verdict, whole_seconds};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
     Answer, Arguments, CallId, ContextPart, Decision, Directive, FinalizationRuling, PolishOutcome, ResourceSummary,
@@ -96,6 +96,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         }
         Event::LimitsLowered { limits } => limits_lowered(limits),
         Event::ToolsBlocked { tools } => tools.join(", "),
+        Event::ToolsRestricted { policy } => tools_restricted(policy),
         Event::LimitHit { code, message } => format!("{code}: {message}"),
         Event::DirectiveReceived { directive: Directive::Cancel } => "the Job is cancelled".to_owned(),
         Event::DirectiveReceived { directive: Directive::Park } => "the namespace is suspended".to_owned(),
@@ -239,6 +240,13 @@ fn limits_lowered(limits: &Limits) -> String {
     ];
     let set = limits.into_iter().filter_map(|(name, limit, unit)| Some(format!("{name} at most {}{unit}", limit?)));
     set.collect::<Vec<_>>().join(", ")
+}
+
+fn tools_restricted(policy: &ToolPolicy) -> String {
+    let listed = |what: &str, names: &[String]| format!("{what}: {}", names.join(", "));
+    let allowed = policy.allowed.iter().map(|names| listed("allowed", names));
+    let blocked = (!policy.blocked.is_empty()).then(|| listed("blocked", &policy.blocked));
+    allowed.chain(blocked).collect::<Vec<_>>().join("; ")
 }
 
 fn final_ruling(ruling: &FinalizationRuling) -> String {

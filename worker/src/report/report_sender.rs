@@ -129,6 +129,9 @@ impl ReportSender {
             let _ = self.link.prune.send(directives.prune);
         }
         self.inbox.add_blocked_tools(directives.blocked_tools);
+        if let Some(policy) = directives.tenant_tools {
+            self.inbox.add_tenant_tools(policy);
+        }
         if let Some(limits) = directives.limits {
             self.inbox.add_limits(limits);
         }

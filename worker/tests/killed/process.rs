@@ -180,6 +180,7 @@ impl Stand {
             void_approvals: None,
             asked: Vec::new(),
             pins: None,
+            tenant_tools: None,
             replies: self.replies.clone(),
             continues: None,
             log: self.operator.log_position(&job),

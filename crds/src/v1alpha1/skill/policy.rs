@@ -1,6 +1,7 @@
 //! The policy of a Skill.
 
 use super::super::shared::{ConfigMapKeyRef, duration_schema};
+use crate::tool_pattern::matches;
 use kube::KubeSchema;
 use kube::core::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -108,6 +109,18 @@ pub struct ToolPolicy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
     pub blocked: Vec<String>,
+}
+
+impl ToolPolicy {
+    /// Returns the entry of `blocked` that names a tool.
+    pub fn blocking_entry(&self, tool: &str) -> Option<&String> {
+        self.blocked.iter().find(|pattern| matches(pattern, tool))
+    }
+
+    /// Returns whether `allowed` names a tool of the server, or is missing.
+    pub fn allows(&self, tool: &str) -> bool {
+        self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|pattern| matches(pattern, tool)))
+    }
 }
 
 /// Rules in words.

@@ -32,6 +32,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         void_approvals: attempt.void_approvals.clone(),
         asked: attempt.asked.clone(),
         pins: attempt.pins.clone(),
+        tenant_tools: attempt.tenant_tools.clone(),
         replies: replies_that_fit(attempt.replies.iter().cloned()),
         continues: attempt.continues.as_ref().map(Continued::for_worker),
         report: Some(attempt.report.clone()),
@@ -72,6 +73,7 @@ fn replies_that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply
 mod tests {
     use super::*;
     use crate::job::fixtures::valid_attempt;
+    use bloomery_crds::v1alpha1::ToolPolicy;
 
     #[test]
     fn the_part_holds_the_job_its_revision_its_models_and_its_resources() {
@@ -91,6 +93,14 @@ mod tests {
         let part = run::open_job_part(&sealed.text, &sealed.digest).unwrap();
         assert_eq!((part.run_key.as_str(), part.named_run_key), ("nightly", true));
         assert_eq!(part.continues.unwrap().run_key, "daily");
+    }
+
+    #[test]
+    fn the_tool_policy_of_the_tenant_is_in_the_part() {
+        let mut attempt = valid_attempt();
+        attempt.tenant_tools = Some(ToolPolicy { allowed: None, blocked: vec!["send_*".to_owned()] });
+        let sealed = build_job_part(&attempt).unwrap();
+        assert_eq!(run::open_job_part(&sealed.text, &sealed.digest).unwrap().tenant_tools, attempt.tenant_tools);
     }
 
     #[test]

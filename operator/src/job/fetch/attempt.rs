@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::job::plan::{Act, Plan, StartOrOther};
 use bloomery_crds::names;
 use bloomery_crds::run::GivenDecision;
-use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus};
+use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus, ToolPolicy};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -37,6 +37,8 @@ pub struct AttemptSources {
     pub continued: Option<Arc<Guarded<Job>>>,
     /// The decisions of people that the worker needs, or the reason why they cannot be trusted now.
     pub decisions: Result<Vec<GivenDecision>, String>,
+    /// The tool policy of the tenant; none if it denies no tool.
+    pub tenant_tools: Option<ToolPolicy>,
     /// The CA certificates of the report endpoint; none before the operator has a CA.
     pub report_ca: Option<String>,
 }
@@ -71,6 +73,7 @@ async fn fetch_sources(context: &Context, fetched: &FetchedJob, attempt: u32) ->
         claims: claims.collect(),
         continued: job.spec.continues.as_ref().and_then(|name| context.caches.jobs.get(namespace, name)),
         decisions: fetch_decisions(context, fetched).await?,
+        tenant_tools: context.tenant_limits(namespace).tools(),
         report_ca: context.report_ca_bundle.pem(),
     })
 }

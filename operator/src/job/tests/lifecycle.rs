@@ -13,7 +13,10 @@ fn cancel(api: &FakeApi) {
 }
 
 fn suspend(api: &FakeApi, value: &str) {
-    let annotations = json!({ names::ANNOTATION_SUSPEND: value });
+    annotate_namespace(api, &json!({ names::ANNOTATION_SUSPEND: value }));
+}
+
+fn annotate_namespace(api: &FakeApi, annotations: &Value) {
     let metadata = json!({ "name": "acme", "uid": "acme-uid", "annotations": annotations });
     api.put(NAMESPACE, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata }));
 }
@@ -41,6 +44,17 @@ fn assert_cancelled(api: &FakeApi) {
     let conditions = status["conditions"].as_array().unwrap();
     let is = |kind: &str, status: &str| conditions.iter().any(|c| c["type"] == kind && c["status"] == status);
     assert!(is("Ready", "True") && !is("Reconciling", "True") && !is("Stalled", "True"), "{conditions:?}");
+}
+
+#[tokio::test]
+async fn the_tool_policy_of_the_namespace_reaches_the_worker_in_its_part() {
+    let api = tenant();
+    annotate_namespace(&api, &json!({ names::ANNOTATION_ALLOWED_TOOLS: "get_*, send_mail" }));
+    reconcile_once(&api).await.unwrap();
+    let pod = api.get(POD_1);
+    let part = pod["metadata"]["annotations"][names::ANNOTATION_JOB_PART].as_str().unwrap();
+    let part: Value = serde_json::from_str(part).unwrap();
+    assert_eq!(part["tenantTools"], json!({ "allowed": ["get_*", "send_mail"] }));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
 use bloomery_crds::tool_pins::ToolPins;
-use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, PodSettings, RevisionRef};
+use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, PodSettings, RevisionRef, ToolPolicy};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -68,6 +68,8 @@ pub struct ValidAttempt {
     pub replies: Vec<GivenReply>,
     /// The pins of the tools of the MCP server, if they belong to the server of the revision.
     pub pins: Option<ToolPins>,
+    /// The tool policy of the tenant.
+    pub tenant_tools: Option<ToolPolicy>,
     /// The report endpoint.
     pub report: ReportEndpoint,
     /// True if only one node at a time can mount the memory.

@@ -83,6 +83,10 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     if let Some(why) = unverified(&skill.spec, status) {
         return Err(not_ready(format!("the Skill {name} is not ready: {why}")));
     }
+    // Absent while the Skill is within the limits.
+    if let Some(limits) = conditions::find(&status.conditions, ConditionType::WithinLimits) {
+        return Err(not_ready(format!("the Skill {name} is beyond a limit of its namespace: {}", limits.message)));
+    }
     // Absent in the status of an operator of an earlier version.
     if let Some(network) = conditions::find(&status.conditions, ConditionType::NetworkReady)
         && network.status == "False"

@@ -44,6 +44,7 @@ fn a_ready_skill_has_a_current_revision() {
 #[case::refused(&[("Accepted", "False", "spec.role: no")], "Accepted=False (Because): spec.role: no")]
 #[case::no_server(&[ALL_TRUE[0], ALL_TRUE[1], ("McpAvailable", "False", "0 of 1 pods")], "McpAvailable=False (Because): 0 of 1 pods")]
 #[case::no_memory(&[ALL_TRUE[0], ("MemoryReady", "False", "lost"), ALL_TRUE[2]], "is not ready (Because): lost")]
+#[case::beyond_a_limit(&[ALL_TRUE[0], ALL_TRUE[1], ALL_TRUE[2], ("WithinLimits", "False", "spec.engine.limits.steps: no")], "is beyond a limit of its namespace: spec.engine.limits.steps: no")]
 #[case::no_network(&[ALL_TRUE[0], ALL_TRUE[1], ALL_TRUE[2], ("NetworkReady", "False", "spec.mcpServer.egress[0]: no")], "is not ready (Because): spec.mcpServer.egress[0]: no")]
 #[case::unknown(&[], "Accepted is not known yet")]
 fn the_wait_for_a_skill_names_the_unmet_condition(#[case] conditions: &[(&str, &str, &str)], #[case] why: &str) {

@@ -350,13 +350,15 @@ async fn every_response_repeats_the_directives() {
         job["spec"]["cancel"] = json!(true);
         job["spec"]["replies"] = json!([{ "question": "q-1", "text": "A-17" }, { "text": "be quick" }]);
     });
-    let annotations = json!({ bloomery_crds::names::ANNOTATION_SUSPEND: "true" });
+    let annotations = json!({
+        bloomery_crds::names::ANNOTATION_SUSPEND: "true", bloomery_crds::names::ANNOTATION_BLOCKED_TOOLS: "send_*",
+    });
     let namespace =
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "acme", "annotations": annotations } });
     api.put("/api/v1/namespaces/acme", namespace);
     let router = endpoint(&api).await;
     let mut expected = json!({
-        "cancel": true, "park": true,
+        "cancel": true, "park": true, "tenantTools": { "blocked": ["send_*"] },
         "replies": [{ "nth": 1, "question": "q-1", "text": "A-17" }, { "nth": 2, "text": "be quick" }],
     });
     // A merged, a repeated and a deferred report.

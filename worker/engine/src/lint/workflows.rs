@@ -3,7 +3,8 @@
 use super::finding::Finding;
 use super::known_tools::KnownTools;
 use crate::rules::guardrail::{Rule, RuleEffect, reads_as_tool};
-use crate::tool_policy::server_tool_refusal;
+use crate::tool::ToolSource;
+use crate::tool_policy::skill_refusal;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ApprovalAction, Policy, SkillSpec, StepExpectation, ToolDeclaration, When, Workflow};
 
@@ -117,8 +118,9 @@ fn denial_reason(tool: &str, spec: &SkillSpec, policy: &Policy, rules: &[(String
     // Any other step may be free text, or stand for several tools.
     let is_tool = |declared: &&ToolDeclaration| declared.name == tool || reads_as_tool(tool);
     spec.declaration_of(tool).filter(is_tool).filter(|_| !tool.ends_with('*'))?;
-    if let Some(refusal) = server_tool_refusal(policy.tools.as_ref(), tool) {
-        return Some(refusal);
+    let refusal = policy.tools.as_ref().and_then(|policy| skill_refusal(policy, ToolSource::Server, tool));
+    if refusal.is_some() {
+        return refusal;
     }
     let forbids =
         |declared: &ToolDeclaration| declared.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never);

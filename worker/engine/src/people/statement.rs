@@ -3,7 +3,7 @@
 use crate::event::{CallId, Decision, Event, QuestionId};
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::Limits;
+use bloomery_crds::v1alpha1::{Limits, ToolPolicy};
 
 /// The longest answer or message of a person, in bytes. The rest is cut off.
 pub const MAX_STATEMENT_BYTES: usize = 16 * 1024;
@@ -54,6 +54,11 @@ pub enum Statement {
         /// The names of tools, or prefixes of names with `*` at the end.
         tools: Vec<String>,
     },
+    /// The tool policy of the tenant was changed.
+    RestrictTools {
+        /// The policy.
+        policy: ToolPolicy,
+    },
     /// A message that answers no question.
     Message {
         /// The message.
@@ -88,6 +93,7 @@ impl From<Statement> for Event {
             },
             Statement::LowerLimits { limits } => Self::LimitsLowered { limits },
             Statement::BlockTools { tools } => Self::ToolsBlocked { tools },
+            Statement::RestrictTools { policy } => Self::ToolsRestricted { policy },
             Statement::Message { text, by, nth } => Self::UserMessage { text: cut_text(text), by: cut_name(by), nth },
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use bloomery_crds::run::GivenReply;
-use bloomery_crds::v1alpha1::{ApprovalVerdict, AskedQuestion, Limits};
+use bloomery_crds::v1alpha1::{ApprovalVerdict, AskedQuestion, GateReason, Limits, ToolPolicy};
 use rstest::rstest;
 use serde_json::json;
 
@@ -181,6 +181,38 @@ async fn tools_that_the_skill_blocks_meanwhile_are_denied_in_a_running_job() {
     assert_eq!(stand.shop.effects().len(), 1, "only the refund, which was under way");
     let rulings = last(&stand).gates.pre_tool;
     assert!(rulings.denied >= 1, "{rulings:?}");
+}
+
+#[tokio::test]
+async fn a_tool_policy_of_the_tenant_is_enforced_from_the_start_and_when_it_changes() {
+    let policy = |tool: &str| Some(ToolPolicy { allowed: None, blocked: vec![tool.to_owned()] });
+    let mut stand = Stand::new(refund(), Refund::Waits).await;
+    stand.tenant_tools = policy("delete_*");
+    *stand.operator.tenant_tools.lock().unwrap() = stand.tenant_tools.clone();
+    let changes = async {
+        stand.shop.until_effects(1).await;
+        *stand.operator.tenant_tools.lock().unwrap() = policy("notify");
+        let reports = stand.reports().len();
+        stand.operator.until_received(|received| received.len() > reports).await;
+        stand.shop.answer_calls();
+    };
+    let _ = tokio::join!(stand.run(1), changes);
+    assert_eq!(count(&stand, "tools.restricted"), 1, "the policy of the run document is not recorded again");
+    assert_eq!(stand.shop.effects().len(), 1, "only the refund, which was under way");
+    assert!(last(&stand).gates.pre_tool.denied >= 1);
+}
+
+#[tokio::test]
+async fn a_tool_that_the_tenant_blocks_is_denied_whatever_the_skill_says() {
+    let mut stand = Stand::new(refund(), Refund::Answers).await;
+    let allowed = ["lookup", "verify", "refund"].map(str::to_owned);
+    stand.tenant_tools = Some(ToolPolicy { allowed: Some(allowed.into()), blocked: Vec::new() });
+    let _ = stand.run(1).await;
+    assert!(stand.shop.effects().iter().all(|(tool, _)| tool != "notify"));
+    let rulings = last(&stand).gates.pre_tool.last;
+    let ruling = rulings.iter().find(|ruling| ruling.tool == "notify").unwrap();
+    let reason = "the tool policy of the namespace does not allow the tool \"notify\"";
+    assert_eq!((ruling.rule, ruling.reason.as_deref()), (Some(GateReason::Policy), Some(reason)));
 }
 
 #[tokio::test]

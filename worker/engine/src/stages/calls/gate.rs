@@ -14,7 +14,7 @@ use crate::rules::{Objection, Rules};
 use crate::run::Run;
 use crate::shared::Shared;
 use crate::tool::{CatalogueTool, ToolSource};
-use crate::tool_policy::{core_tool_refusal, server_tool_refusal};
+use crate::tool_policy::refusal;
 use bloomery_crds::text::bounded;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, Verdict};
@@ -57,8 +57,8 @@ pub struct Ruling {
     pub reasons: Vec<RulingReason>,
 }
 
-/// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools`, the tool's
-/// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, approvers who were asked, `policy.limits`, limits
+/// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools` and the
+/// tool policy of the tenant, the tool's own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, approvers who were asked, `policy.limits`, limits
 /// of the Job. An approval lifts
 /// its own hold and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
@@ -190,12 +190,7 @@ fn drift_objection(tool: &CatalogueTool, catalogue: &Catalogue) -> Option<Object
 }
 
 fn policy_objection(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
-    let policy = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
-    let refusal = match tool.source {
-        ToolSource::Server => server_tool_refusal(policy, &tool.name),
-        ToolSource::Core => core_tool_refusal(policy, &tool.name),
-    };
-    refusal.map(|detail| Objection::deny(GateReason::Policy, detail))
+    refusal(run, tool.source, &tool.name).map(|detail| Objection::deny(GateReason::Policy, detail))
 }
 
 /// Denies a tool that the detected intent does not allow. The tools with a reserved name act only on the conversation.

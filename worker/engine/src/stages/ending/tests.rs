@@ -11,7 +11,7 @@ use crate::run::Run;
 use crate::step::Step;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::{Limits, Stage};
+use bloomery_crds::v1alpha1::{Limits, Stage, ToolPolicy};
 use proptest::prelude::*;
 use rstest::rstest;
 
@@ -58,6 +58,24 @@ fn a_tool_that_is_blocked_in_the_run_is_denied_from_then_on() {
     let blocked = |world: &World| world.conversation.run().skill.policy.clone().unwrap().tools.unwrap().blocked;
     assert_eq!(blocked(&world), ["delete_customer", "process_*"]);
     assert_eq!(blocked(&world.resumed_with(run())), blocked(&world), "the next attempt reads it from the log");
+}
+
+#[test]
+fn a_tool_policy_of_the_tenant_that_comes_in_the_run_applies_from_then_on() {
+    let restrict = |world: &mut World, allowed: &str| {
+        let policy = ToolPolicy { allowed: Some(vec![allowed.into()]), blocked: Vec::new() };
+        world.record(Event::ToolsRestricted { policy });
+    };
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    world.play(4);
+    for allowed in ["verify_*", "verify_*", "process_*"] {
+        restrict(&mut world, allowed);
+    }
+    world.play_out();
+    assert!(world.effects.iter().all(|(tool, _)| tool != "process_refund"), "{:?}", world.effects);
+    let policies = |world: &World| world.conversation.run().tenant_tools.clone();
+    assert_eq!(policies(&world).len(), 2, "a later policy does not lift an earlier one");
+    assert_eq!(policies(&world.resumed_with(run())), policies(&world), "the next attempt reads it from the log");
 }
 
 proptest! {

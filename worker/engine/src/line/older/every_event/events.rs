@@ -15,7 +15,7 @@ use bloomery_crds::report::ParkReason;
 use bloomery_crds::tool_pins::ToolChange;
 use bloomery_crds::v1alpha1::{
     DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall, Limits,
-    ModelProvider, OutOfDomainAction, ResourceType, Stage, SuggestedAction, Verdict,
+    ModelProvider, OutOfDomainAction, ResourceType, Stage, SuggestedAction, ToolPolicy, Verdict,
 };
 use serde_json::{Map, Value, json};
 
@@ -47,6 +47,7 @@ pub(super) fn all() -> Vec<Event> {
         attachment(),
         stricter_inputs(),
         unpinned(),
+        tenant_tools(),
     ]
     .concat()
 }
@@ -522,6 +523,15 @@ fn limits_over_calls() -> Vec<Event> {
         Event::ToolRuled { call: call(), verdict: Verdict::Hold, reasons: vec![held] },
         Event::LimitsReturned { call: call(), fault: None },
         Event::LimitsReturned { call: call(), fault: failed.fault },
+    ]
+}
+
+/// A tool policy of the tenant that was changed.
+fn tenant_tools() -> Vec<Event> {
+    let (allowed, blocked) = (Some(vec!["send_*".into()]), vec!["send_money".into()]);
+    vec![
+        Event::ToolsRestricted { policy: ToolPolicy { allowed, blocked } },
+        Event::ToolsRestricted { policy: ToolPolicy { allowed: Some(Vec::new()), blocked: Vec::new() } },
     ]
 }
 

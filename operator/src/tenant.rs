@@ -1,0 +1,342 @@
+//! What a tenant may ask for: the settings of the installation, and the annotations of its namespace that replace them.
+//!
+//! The admission policy `limits` refuses a Skill that is beyond a limit. These functions find the Skills that are beyond a limit which was
+//! lowered later, and the tool policy that workers enforce. A value that cannot be read allows nothing.
+
+use crate::settings::TenantSettings;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::names;
+use bloomery_crds::tool_pattern::{is_pattern, matches};
+use bloomery_crds::v1alpha1::{Limits, Skill, SkillSpec, ToolPolicy, whole_seconds};
+use std::collections::BTreeMap;
+
+/// The entry of a list that stands for everything.
+const EVERYTHING: &str = "*";
+
+/// The maximum number of entries in a tool policy, as in that of a Skill.
+const MAX_TOOLS: usize = 256;
+
+/// The limits of a namespace.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TenantLimits {
+    /// The prefixes of the allowed images. `None` allows all.
+    images: Option<Vec<String>>,
+    steps: Option<u64>,
+    tool_calls: Option<u64>,
+    tokens: Option<u64>,
+    seconds: Option<u64>,
+    tools: ToolPolicy,
+    /// The annotations that cannot be read.
+    unreadable: Vec<&'static str>,
+}
+
+impl TenantLimits {
+    /// Returns the limits of a namespace with these annotations.
+    pub fn new(settings: &TenantSettings, annotations: &BTreeMap<String, String>) -> Self {
+        let Limits { steps, tool_calls, tokens, duration } = &settings.max_limits;
+        let mut read = Reader { annotations, unreadable: Vec::new() };
+        Self {
+            images: read.allowed(names::ANNOTATION_ALLOWED_IMAGES, &settings.allowed_images),
+            steps: read.maximum(names::ANNOTATION_MAX_STEPS, steps.map(u64::from), number),
+            tool_calls: read.maximum(names::ANNOTATION_MAX_TOOL_CALLS, tool_calls.map(u64::from), number),
+            tokens: read.maximum(names::ANNOTATION_MAX_TOKENS, *tokens, number),
+            seconds: read.maximum(names::ANNOTATION_MAX_DURATION, duration.as_ref().map(whole_seconds), seconds),
+            tools: ToolPolicy {
+                allowed: read.allowed_tools(&settings.allowed_tools),
+                blocked: read.blocked_tools(&settings.blocked_tools),
+            },
+            unreadable: read.unreadable,
+        }
+    }
+
+    /// Returns the tool policy; none if it denies no tool.
+    pub fn tools(&self) -> Option<ToolPolicy> {
+        (self.tools != ToolPolicy::default()).then(|| self.tools.clone())
+    }
+
+    /// Returns a sentence for each limit that a Skill is beyond.
+    pub fn exceeded(&self, skill: &SkillSpec) -> Vec<String> {
+        let limits = EffectiveLimits::resolve(skill.engine.as_ref().and_then(|engine| engine.limits.as_ref()), None);
+        let asked = [
+            ("steps", limits.steps.into(), self.steps, ""),
+            ("toolCalls", limits.tool_calls.into(), self.tool_calls, ""),
+            ("tokens", limits.tokens, self.tokens, ""),
+            ("duration", limits.duration_seconds, self.seconds, "s"),
+        ];
+        let over = asked.into_iter().filter_map(|(field, asked, max, unit)| {
+            let max = max.filter(|max| asked > *max)?;
+            Some(format!(
+                "spec.engine.limits.{field}: the namespace allows at most {max}{unit}, and the Skill asks for {asked}{unit}."
+            ))
+        });
+        self.remarks(|name| !is_of_tools(name)).chain(self.image_fault(skill)).chain(over).collect()
+    }
+
+    /// Returns a sentence about the tools of a Skill that the tool policy denies, and one for each annotation that cannot be read. Core
+    /// tools need not be allowed.
+    pub fn denied_tools(&self, skill: &Skill) -> Vec<String> {
+        let pins = skill.status.as_ref().and_then(|status| status.tools.as_ref()?.pins.as_ref());
+        let is_of_server = |name: &str| {
+            pins.is_none_or(|pins| pins.others.is_some() || pins.tools.iter().any(|tool| matches(name, &tool.name)))
+        };
+        let is_denied =
+            |name: &str| self.tools.blocking_entry(name).is_some() || (is_of_server(name) && !self.tools.allows(name));
+        let declared = skill.spec.tools.iter().map(|declared| declared.name.as_str());
+        let denied: Vec<&str> = declared.filter(|name| is_denied(name)).collect();
+        let sentence =
+            || format!("The tool policy of the namespace denies tools that the Skill declares: {}.", denied.join(", "));
+        self.remarks(is_of_tools).chain((!denied.is_empty()).then(sentence)).collect()
+    }
+
+    /// Returns a sentence for each annotation that cannot be read and that `is_about` accepts.
+    fn remarks(&self, is_about: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
+        let unreadable = self.unreadable.iter().filter(move |name| is_about(name));
+        unreadable.map(|name| format!("The annotation {name} of the namespace cannot be read, so it allows nothing."))
+    }
+
+    fn image_fault(&self, skill: &SkillSpec) -> Option<String> {
+        let image = &skill.mcp_server.as_ref()?.container.as_ref()?.image;
+        let allowed = self.images.as_ref()?;
+        let is_allowed = allowed.iter().any(|allowed| is_or_is_below(image, allowed));
+        (!is_allowed).then(|| {
+            format!(
+                "spec.mcpServer.container.image: the namespace may run images that begin with {}, and not {image}.",
+                allowed.join(" or ")
+            )
+        })
+    }
+}
+
+/// Reads the annotations of a namespace.
+struct Reader<'a> {
+    annotations: &'a BTreeMap<String, String>,
+    unreadable: Vec<&'static str>,
+}
+
+impl Reader<'_> {
+    /// Returns a maximum; none if there is no maximum. If the annotation cannot be read, the maximum is 0.
+    fn maximum(
+        &mut self,
+        name: &'static str,
+        of_installation: Option<u64>,
+        parse: impl Fn(&str) -> Option<u64>,
+    ) -> Option<u64> {
+        let Some(text) = self.annotations.get(name) else { return of_installation };
+        match parse(text) {
+            Some(0) => None,
+            Some(maximum) => Some(maximum),
+            None => {
+                self.unreadable.push(name);
+                Some(0)
+            }
+        }
+    }
+
+    /// Returns the allowed entries; none if everything is allowed.
+    fn allowed(&self, name: &str, of_installation: &[String]) -> Option<Vec<String>> {
+        let allowed = match self.annotations.get(name) {
+            Some(text) => entries(text),
+            None if of_installation.is_empty() => return None,
+            None => of_installation.to_vec(),
+        };
+        (!allowed.iter().any(|entry| entry == EVERYTHING)).then_some(allowed)
+    }
+
+    /// Returns the allowed tools; none if all are allowed. If the annotation cannot be read, no tool is allowed.
+    fn allowed_tools(&mut self, of_installation: &[String]) -> Option<Vec<String>> {
+        let name = names::ANNOTATION_ALLOWED_TOOLS;
+        let allowed = self.allowed(name, of_installation)?;
+        Some(if self.are_tools(name, &allowed) { allowed } else { Vec::new() })
+    }
+
+    /// Returns the blocked tools. If the annotation cannot be read, all tools are blocked.
+    fn blocked_tools(&mut self, of_installation: &[String]) -> Vec<String> {
+        let name = names::ANNOTATION_BLOCKED_TOOLS;
+        let Some(text) = self.annotations.get(name) else { return of_installation.to_vec() };
+        let blocked = entries(text);
+        if self.are_tools(name, &blocked) { blocked } else { vec![EVERYTHING.to_owned()] }
+    }
+
+    /// Returns whether the entries of an annotation name tools, and remembers the annotation if not.
+    fn are_tools(&mut self, name: &'static str, entries: &[String]) -> bool {
+        let are_tools = entries.len() <= MAX_TOOLS && entries.iter().all(|entry| is_pattern(entry));
+        if !are_tools {
+            self.unreadable.push(name);
+        }
+        are_tools
+    }
+}
+
+/// Returns the entries of a list that commas separate.
+fn entries(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok()
+}
+
+/// Returns the whole seconds of a duration, at least 1 if it is not zero.
+fn seconds(text: &str) -> Option<u64> {
+    let duration: kube::core::Duration = text.parse().ok()?;
+    let length = std::time::Duration::from(duration);
+    let seconds = if length.is_zero() { 0 } else { length.as_secs().max(1) };
+    (!duration.is_negative()).then_some(seconds)
+}
+
+/// Returns whether an image is an allowed entry, or is below it, or is a tag or digest of it. The admission policy decides the same.
+fn is_or_is_below(image: &str, allowed: &str) -> bool {
+    let Some(rest) = image.strip_prefix(allowed) else { return false };
+    let is_tag = rest.starts_with([':', '@']) && !rest.contains('/');
+    rest.is_empty() || allowed.ends_with('/') || rest.starts_with('/') || is_tag
+}
+
+fn is_of_tools(annotation: &str) -> bool {
+    [names::ANNOTATION_ALLOWED_TOOLS, names::ANNOTATION_BLOCKED_TOOLS].contains(&annotation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::fixtures;
+    use bloomery_crds::Digest;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    fn settings() -> TenantSettings {
+        serde_json::from_value(json!({
+            "allowedImages": ["registry.example/team"],
+            "maxLimits": {"steps": 60, "toolCalls": null, "tokens": 100_000, "duration": "1h"},
+            "allowedTools": ["get_*", "send_mail"],
+            "blockedTools": ["get_secret"],
+        }))
+        .unwrap()
+    }
+
+    fn limits(settings: &TenantSettings, annotations: &[(&str, &str)]) -> TenantLimits {
+        let annotations = annotations.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        TenantLimits::new(settings, &annotations.collect())
+    }
+
+    fn skill(spec: &Value) -> Skill {
+        let mut skill = fixtures::without_server();
+        skill.spec = serde_json::from_value(spec.clone()).unwrap();
+        skill
+    }
+
+    fn asking(image: &str, limits: &str) -> Skill {
+        let server = json!({"container": {"image": image}});
+        let limits: Value = serde_json::from_str(limits).unwrap();
+        skill(&json!({"problem": {"statement": "p"}, "mcpServer": server, "engine": {"limits": limits}}))
+    }
+
+    #[test]
+    fn nothing_is_limited_by_default() {
+        let limits = limits(&TenantSettings::default(), &[]);
+        let skill = asking("anyone/server:1", r#"{"tokens": 900000000}"#);
+        assert_eq!((limits.tools(), limits.exceeded(&skill.spec)), (None, Vec::new()));
+        assert_eq!(limits.denied_tools(&skill), [""; 0]);
+    }
+
+    #[rstest]
+    #[case::of_the_installation(&[], Some((Some(vec!["get_*", "send_mail"]), vec!["get_secret"])))]
+    #[case::an_annotation_replaces_it(
+        &[("bloomery.dev/allowed-tools", "a, b*,"), ("bloomery.dev/blocked-tools", "b2")],
+        Some((Some(vec!["a", "b*"]), vec!["b2"])),
+    )]
+    #[case::nothing_is_allowed(&[("bloomery.dev/allowed-tools", "")], Some((Some(vec![]), vec!["get_secret"])))]
+    #[case::everything(&[("bloomery.dev/allowed-tools", "a,*"), ("bloomery.dev/blocked-tools", "")], None)]
+    #[case::not_readable(
+        &[("bloomery.dev/allowed-tools", "a,*_b"), ("bloomery.dev/blocked-tools", "a b")],
+        Some((Some(vec![]), vec!["*"])),
+    )]
+    fn the_tool_policy_of_a_namespace(
+        #[case] annotations: &[(&str, &str)],
+        #[case] expected: Option<(Option<Vec<&str>>, Vec<&str>)>,
+    ) {
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let expected =
+            expected.map(|(allowed, blocked)| ToolPolicy { allowed: allowed.map(owned), blocked: owned(blocked) });
+        assert_eq!(limits(&settings(), annotations).tools(), expected);
+    }
+
+    #[test]
+    fn a_list_of_tools_that_is_too_long_cannot_be_read() {
+        let long = "a,".repeat(MAX_TOOLS + 1);
+        let limits = limits(&settings(), &[("bloomery.dev/blocked-tools", &long)]);
+        assert_eq!(limits.tools().unwrap().blocked, ["*"]);
+    }
+
+    #[test]
+    fn the_declared_tools_that_are_denied_are_named() {
+        let tools =
+            json!([{"name": "get_secret"}, {"name": "get_order"}, {"name": "send_money"}, {"name": "http_get"}]);
+        let mut skill = skill(&json!({"problem": {"statement": "p"}, "tools": tools}));
+        let denied = |skill: &Skill, annotations: &[_]| limits(&settings(), annotations).denied_tools(skill);
+        let sentence =
+            |tools| format!("The tool policy of the namespace denies tools that the Skill declares: {tools}.");
+        assert_eq!(denied(&skill, &[]), [sentence("get_secret, send_money, http_get")]);
+        // Once the tools of the server are known, the others are core tools.
+        let digest = Digest::of_bytes(b"tools");
+        let pins = json!({"tools": [{"name": "get_order", "digest": "1"}, {"name": "send_money", "digest": "2"}]});
+        let found = json!({"key": digest, "rules": digest, "digest": digest, "count": 2, "at": "2026-01-01T00:00:00Z"});
+        let tools = json!({"server": digest, "pins": pins, "found": found});
+        skill.status = Some(serde_json::from_value(json!({"tools": tools})).unwrap());
+        assert_eq!(denied(&skill, &[]), [sentence("get_secret, send_money")]);
+        let unreadable =
+            "The annotation bloomery.dev/blocked-tools of the namespace cannot be read, so it allows nothing.";
+        let all = sentence("get_secret, get_order, send_money, http_get");
+        assert_eq!(denied(&skill, &[("bloomery.dev/blocked-tools", "*x")]), [unreadable.to_owned(), all]);
+    }
+
+    #[rstest]
+    #[case::within(&[], "registry.example/team/server:1", r#"{"tokens": 100000, "duration": "1h", "steps": 60}"#, &[])]
+    #[case::beyond_the_default(
+        &[], "registry.example/team/server:1", "{}",
+        &["spec.engine.limits.tokens: the namespace allows at most 100000, and the Skill asks for 200000."],
+    )]
+    #[case::beyond_all(
+        &[("bloomery.dev/max-tool-calls", "5"), ("bloomery.dev/max-tokens", "7")], "docker.io/a:1",
+        r#"{"steps": 61, "tokens": 8, "toolCalls": 6, "duration": "61m"}"#,
+        &[
+            "spec.mcpServer.container.image: the namespace may run images that begin with registry.example/team, and not docker.io/a:1.",
+            "spec.engine.limits.steps: the namespace allows at most 60, and the Skill asks for 61.",
+            "spec.engine.limits.toolCalls: the namespace allows at most 5, and the Skill asks for 6.",
+            "spec.engine.limits.tokens: the namespace allows at most 7, and the Skill asks for 8.",
+            "spec.engine.limits.duration: the namespace allows at most 3600s, and the Skill asks for 3660s.",
+        ],
+    )]
+    #[case::no_maximum(
+        &[("bloomery.dev/max-tokens", "0"), ("bloomery.dev/max-duration", "0s"), ("bloomery.dev/allowed-images", "*")],
+        "docker.io/a:1", r#"{"tokens": 900000, "duration": "9h"}"#, &[],
+    )]
+    #[case::not_readable(
+        &[("bloomery.dev/max-tokens", "many"), ("bloomery.dev/max-duration", "soon")],
+        "registry.example/team/server:1", r#"{"tokens": 1, "duration": "1s"}"#,
+        &[
+            "The annotation bloomery.dev/max-tokens of the namespace cannot be read, so it allows nothing.",
+            "The annotation bloomery.dev/max-duration of the namespace cannot be read, so it allows nothing.",
+            "spec.engine.limits.tokens: the namespace allows at most 0, and the Skill asks for 1.",
+            "spec.engine.limits.duration: the namespace allows at most 0s, and the Skill asks for 1s.",
+        ],
+    )]
+    fn a_skill_beyond_a_limit_is_described(
+        #[case] annotations: &[(&str, &str)],
+        #[case] image: &str,
+        #[case] asked: &str,
+        #[case] expected: &[&str],
+    ) {
+        assert_eq!(limits(&settings(), annotations).exceeded(&asking(image, asked).spec), expected);
+    }
+
+    #[rstest]
+    #[case("registry.example/team/server:1", true)]
+    #[case("registry.example/team:1", true)]
+    #[case("registry.example/team@sha256:aa", true)]
+    #[case("registry.example/team-b/server:1", false)]
+    #[case("registry.example/team:1/server", false)]
+    #[case("server", false)]
+    fn an_image_is_allowed_by_a_whole_name(#[case] image: &str, #[case] is_allowed: bool) {
+        assert_eq!(is_or_is_below(image, "registry.example/team"), is_allowed);
+    }
+}
