@@ -41,7 +41,7 @@ pub struct Service {
 /// The result of one try to handle a report.
 enum Handled {
     /// The report is handled.
-    Done(Directives),
+    Done(Box<Directives>),
     /// The Job may be out of date: read it again.
     Retry,
 }
@@ -66,7 +66,7 @@ impl Service {
             && judge(Some(&job), &caller, report) == Judgement::Accepted
             && let Handled::Done(directives) = self.merge_and_write(&job, report).await?
         {
-            return Ok(directives);
+            return Ok(*directives);
         }
         // The cached Job may be out of date, so the stored one decides.
         for _ in 0..MAX_WRITE_TRIES {
@@ -75,7 +75,7 @@ impl Service {
             // Never happens: `admit` has refused a report for a Job that does not exist.
             let Some(job) = job else { continue };
             if let Handled::Done(directives) = self.merge_and_write(&job, report).await? {
-                return Ok(directives);
+                return Ok(*directives);
             }
         }
         Err(Refusal::Unavailable(
@@ -240,7 +240,7 @@ impl Service {
         let server_token = skill.filter(|_| report.end.is_none()).and_then(|skill| self.server_token(job, skill));
         let tenant_tools = self.context.tenant_limits(&report.job.namespace).tools();
         let computed = directives(job, skill, suspended, report, ack);
-        Handled::Done(Directives { prune, server_token, tenant_tools, ..computed })
+        Handled::Done(Box::new(Directives { prune, server_token, tenant_tools, ..computed }))
     }
 
     /// Returns the token of a Job for the MCP server of its Skill, if the operator runs the server. A Job on an earlier revision also
