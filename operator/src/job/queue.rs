@@ -77,6 +77,10 @@ impl Queue {
             if fetched.pods.iter().any(|pod| pod.attempt == attempt) {
                 return Ok(attempt);
             }
+            // Validation refuses the attempt until the Skill is checked, so a place would go to another Job.
+            if fetched.status.skill_revision.is_none() && observe::is_skill_unchecked(context, &fetched.job) {
+                return Ok(attempt);
+            }
             let (job, maxima) = (queued_job(&fetched.job), maxima::of_job(context, &fetched.job));
             let (answer, woken) = self.scheduler().request(&job, &maxima, now);
             self.wake(woken);
