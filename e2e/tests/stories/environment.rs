@@ -63,8 +63,7 @@ async fn a_pod_that_a_queue_holds_back_is_queued_until_its_gate_is_removed() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await.ready().await;
-        let gate =
-            format!("[JSONPatch{{op: 'add', path: '/spec/schedulingGates', value: [Object.spec.schedulingGates{{name: '{GATE}'}}]}}]");
+        let gate = format!("[JSONPatch{{op: 'add', path: '/spec/schedulingGates', value: [{{'name': '{GATE}'}}]}}]");
         let policy = ChangedPods::create(tenant, &gate, |pod| pod.scheduling_gates.is_some()).await;
         let job = tenant.job("refund").await;
         job.until_reason("Queued", &["scheduling gates", GATE]).await;
