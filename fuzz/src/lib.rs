@@ -7,6 +7,7 @@ pub use drive::Driven;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_engine::decisions::Decisions;
 use bloomery_engine::run::Run;
 use bloomery_engine::tool::ListedTool;
 use bloomery_skills::{ImportOptions, import, yaml};
@@ -40,6 +41,7 @@ pub fn run() -> Run {
         pins: None,
         tenant_tools: Vec::new(),
         people: true,
+        decisions: Decisions::Log,
         has_notes: true,
         continues: None,
         max_output: 4_096,
