@@ -2,7 +2,7 @@
 
 use crate::resources::undeclared_fault;
 use crate::run::RESOURCES_ROOT;
-use crate::v1alpha1::{McpContainer, McpScope, PodSettings, SkillSpec};
+use crate::v1alpha1::{McpContainer, McpScope, PodField, PodSettings, SkillSpec};
 use std::collections::BTreeSet;
 
 /// The directory of the server's container in which Bloomery mounts its own files.
@@ -50,33 +50,13 @@ pub fn faults(spec: &SkillSpec) -> Vec<Fault> {
 }
 
 /// Returns a fault for each setting of pods that do not exist. The image of the server may need pull secrets of its own.
-fn pod_faults(settings: &PodSettings) -> Vec<Fault> {
-    let PodSettings {
-        image_pull_secrets: _,
-        node_selector,
-        tolerations,
-        runtime_class_name,
-        priority_class_name,
-        host_users,
-        labels,
-        annotations,
-    } = settings;
-    let set = [
-        ("nodeSelector", !node_selector.is_empty()),
-        ("tolerations", !tolerations.is_empty()),
-        ("runtimeClassName", runtime_class_name.is_some()),
-        ("priorityClassName", priority_class_name.is_some()),
-        ("hostUsers", host_users.is_some()),
-        ("labels", !labels.is_empty()),
-        ("annotations", !annotations.is_empty()),
-    ];
-    let fault = |field: &str| Fault {
+fn pod_faults(settings: &PodSettings) -> impl Iterator<Item = Fault> {
+    settings.set_fields().filter(|field| *field != PodField::ImagePullSecrets).map(|field| Fault {
         path: format!("spec.pods.mcp.{field}"),
         message: format!(
             "is not allowed with mcpServer.scope Job: the server runs in the worker pods, so set spec.pods.worker.{field}"
         ),
-    };
-    set.iter().filter(|(_, is_set)| *is_set).map(|(field, _)| fault(field)).collect()
+    })
 }
 
 fn env_faults(container: &McpContainer) -> impl Iterator<Item = Fault> {

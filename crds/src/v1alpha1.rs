@@ -30,7 +30,8 @@ pub use skill::{
     EndpointAuth, EndpointRule, Engine, Entity, FinalizationGate, FoundTools, Guardrails, Intent, IntentDetection,
     Intents, LimitScope, ListSource, McpBinding, McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer,
     McpService, McpStatus, McpTransport, Memory, MemoryUsage, Method, OutOfDomain, OutOfDomainAction, OutputContract,
-    OutputField, PodSettings, Pods, Policy, Problem, ReclaimPolicy, ReplyPolisher, ResourceDeclaration, ResourceType,
-    RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput,
-    ToolOutput, ToolPolicy, ToolSelection, ValueType, VerifiedTools, When, Workflow, is_reserved_header,
+    OutputField, PodField, PodSettings, Pods, Policy, Problem, ReclaimPolicy, ReplyPolisher, ResourceDeclaration,
+    ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation,
+    ToolDeclaration, ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, VerifiedTools, When, Workflow,
+    is_reserved_header,
 };

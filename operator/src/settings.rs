@@ -7,7 +7,7 @@ mod skill_directory;
 mod tenants;
 
 pub use network::{DnsServers, LABEL_NAMESPACE, NetworkSettings, SharedHost};
-pub use pod_defaults::{Amounts, PodDefaults, SkillField};
+pub use pod_defaults::{Amounts, PodDefaults};
 pub use skill_directory::SkillDirectorySettings;
 pub use tenants::TenantSettings;
 
@@ -59,7 +59,7 @@ pub struct Settings {
     /// policies), `deny` (ranges) and `operator` (the labels of the operator's pods).
     #[arg(long, env = "BLOOMERY_NETWORK", default_value = "{}", value_parser = parse::network)]
     pub network: NetworkSettings,
-    /// What a tenant may ask for, as JSON of `allowedImages`, `maxLimits`, `allowedTools` and `blockedTools`. Annotations of a namespace
+    /// The limits of each tenant, as JSON of `allowedImages`, `maxLimits`, `allowedTools` and `blockedTools`. Annotations of a namespace
     /// replace the values there.
     #[arg(long, env = "BLOOMERY_TENANTS", default_value = "{}", value_parser = parse::tenants)]
     pub tenants: TenantSettings,

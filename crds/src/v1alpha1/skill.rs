@@ -20,7 +20,7 @@ pub use mcp::{
     McpBinding, McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer, McpService, McpTransport,
 };
 pub use memory::{BankUse, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
-pub use pods::{PodSettings, Pods};
+pub use pods::{PodField, PodSettings, Pods};
 pub use policy::{
     ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, ListSource, Policy, StepEvidence,
     StepExpectation, ToolPolicy, Workflow,

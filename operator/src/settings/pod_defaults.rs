@@ -1,6 +1,6 @@
 //! The fields that an installation sets in the pods of one kind: workers, or MCP servers.
 
-use bloomery_crds::v1alpha1::PodSettings;
+use bloomery_crds::v1alpha1::{PodField, PodSettings};
 use k8s_openapi::api::core::v1::{LocalObjectReference, PodSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -34,30 +34,7 @@ pub struct PodDefaults {
     /// More annotations of the pod. The operator's own annotations win.
     pub pod_annotations: BTreeMap<String, String>,
     /// The fields that a Skill may set too.
-    pub skill_may_set: Vec<SkillField>,
-}
-
-/// A field that Skills may set in their pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::Display)]
-#[serde(rename_all = "camelCase")]
-#[strum(serialize_all = "camelCase")]
-pub enum SkillField {
-    /// Secrets for pulling the image.
-    ImagePullSecrets,
-    /// Labels of nodes.
-    NodeSelector,
-    /// Tolerated taints of nodes.
-    Tolerations,
-    /// The runtime class.
-    RuntimeClassName,
-    /// The priority class.
-    PriorityClassName,
-    /// A user namespace of the pod.
-    HostUsers,
-    /// Labels of the pod.
-    Labels,
-    /// Annotations of the pod.
-    Annotations,
+    pub skill_may_set: Vec<PodField>,
 }
 
 impl PodDefaults {
@@ -88,27 +65,27 @@ impl PodDefaults {
         let mut merged = self.clone();
         let Some(own) = own else { return merged };
         let may = |field| self.skill_may_set.contains(&field);
-        if may(SkillField::ImagePullSecrets) {
+        if may(PodField::ImagePullSecrets) {
             merged.image_pull_secrets.extend(own.image_pull_secrets.iter().cloned());
         }
-        if may(SkillField::Tolerations) {
+        if may(PodField::Tolerations) {
             merged.tolerations.extend(own.tolerations.iter().cloned());
         }
-        if may(SkillField::HostUsers) && own.host_users == Some(false) {
+        if may(PodField::HostUsers) && own.host_users == Some(false) {
             merged.host_users = Some(false);
         }
         for (field, own, merged) in [
-            (SkillField::RuntimeClassName, &own.runtime_class_name, &mut merged.runtime_class_name),
-            (SkillField::PriorityClassName, &own.priority_class_name, &mut merged.priority_class_name),
+            (PodField::RuntimeClassName, &own.runtime_class_name, &mut merged.runtime_class_name),
+            (PodField::PriorityClassName, &own.priority_class_name, &mut merged.priority_class_name),
         ] {
             if let Some(own) = own.as_ref().filter(|_| may(field) && merged.is_empty()) {
                 merged.clone_from(own);
             }
         }
         for (field, own, merged) in [
-            (SkillField::NodeSelector, &own.node_selector, &mut merged.node_selector),
-            (SkillField::Labels, &own.labels, &mut merged.pod_labels),
-            (SkillField::Annotations, &own.annotations, &mut merged.pod_annotations),
+            (PodField::NodeSelector, &own.node_selector, &mut merged.node_selector),
+            (PodField::Labels, &own.labels, &mut merged.pod_labels),
+            (PodField::Annotations, &own.annotations, &mut merged.pod_annotations),
         ] {
             for (name, value) in own.iter().filter(|_| may(field)) {
                 merged.entry(name.clone()).or_insert_with(|| value.clone());
@@ -126,29 +103,8 @@ impl PodDefaults {
     }
 
     /// Returns the fields that a Skill sets and may not set.
-    pub fn refused(&self, own: &PodSettings) -> Vec<SkillField> {
-        let PodSettings {
-            image_pull_secrets,
-            node_selector,
-            tolerations,
-            runtime_class_name,
-            priority_class_name,
-            host_users,
-            labels,
-            annotations,
-        } = own;
-        let set = [
-            (SkillField::ImagePullSecrets, !image_pull_secrets.is_empty()),
-            (SkillField::NodeSelector, !node_selector.is_empty()),
-            (SkillField::Tolerations, !tolerations.is_empty()),
-            (SkillField::RuntimeClassName, runtime_class_name.is_some()),
-            (SkillField::PriorityClassName, priority_class_name.is_some()),
-            (SkillField::HostUsers, host_users.is_some()),
-            (SkillField::Labels, !labels.is_empty()),
-            (SkillField::Annotations, !annotations.is_empty()),
-        ];
-        let set = set.into_iter().filter(|(_, is_set)| *is_set).map(|(field, _)| field);
-        set.filter(|field| !self.skill_may_set.contains(field)).collect()
+    pub fn refused(&self, own: &PodSettings) -> Vec<PodField> {
+        own.set_fields().filter(|field| !self.skill_may_set.contains(field)).collect()
     }
 
     /// Adds the labels and annotations to the metadata of a pod.
@@ -212,7 +168,7 @@ mod tests {
         let set = json!({"skillMaySet": may_set, "runtimeClassName": "kata", "priorityClassName": "batch"});
         assert_eq!(merged(set), (Some("kata".to_owned()), Some("batch".to_owned()), Some(false)));
         let refused = defaults(&["hostUsers"]).refused(&own);
-        assert_eq!(refused, [SkillField::RuntimeClassName, SkillField::PriorityClassName]);
+        assert_eq!(refused, [PodField::RuntimeClassName, PodField::PriorityClassName]);
         let keeps: PodSettings = serde_json::from_value(json!({"hostUsers": true})).unwrap();
         let forced: PodDefaults = serde_json::from_value(json!({"skillMaySet": may_set, "hostUsers": false})).unwrap();
         assert_eq!(forced.with_skill(Some(&keeps)).host_users, Some(false), "a Skill cannot leave the user namespace");
@@ -220,10 +176,7 @@ mod tests {
 
     #[test]
     fn fields_that_a_skill_may_not_set_are_refused() {
-        assert_eq!(
-            defaults(&["imagePullSecrets", "nodeSelector", "labels"]).refused(&own()),
-            [SkillField::Tolerations]
-        );
+        assert_eq!(defaults(&["imagePullSecrets", "nodeSelector", "labels"]).refused(&own()), [PodField::Tolerations]);
         assert_eq!(defaults(&[]).refused(&own()).len(), 4);
     }
 }

@@ -54,3 +54,53 @@ pub struct PodSettings {
     #[schemars(extend("maxProperties" = 16))]
     pub annotations: BTreeMap<String, String>,
 }
+
+impl PodSettings {
+    /// Returns the fields that are set.
+    pub fn set_fields(&self) -> impl Iterator<Item = PodField> {
+        let Self {
+            image_pull_secrets,
+            node_selector,
+            tolerations,
+            runtime_class_name,
+            priority_class_name,
+            host_users,
+            labels,
+            annotations,
+        } = self;
+        let fields = [
+            (PodField::ImagePullSecrets, !image_pull_secrets.is_empty()),
+            (PodField::NodeSelector, !node_selector.is_empty()),
+            (PodField::Tolerations, !tolerations.is_empty()),
+            (PodField::RuntimeClassName, runtime_class_name.is_some()),
+            (PodField::PriorityClassName, priority_class_name.is_some()),
+            (PodField::HostUsers, host_users.is_some()),
+            (PodField::Labels, !labels.is_empty()),
+            (PodField::Annotations, !annotations.is_empty()),
+        ];
+        fields.into_iter().filter(|(_, is_set)| *is_set).map(|(field, _)| field)
+    }
+}
+
+/// A field of [`PodSettings`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::Display)]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum PodField {
+    /// Secrets for pulling the image.
+    ImagePullSecrets,
+    /// Labels of nodes.
+    NodeSelector,
+    /// Tolerated taints of nodes.
+    Tolerations,
+    /// The runtime class.
+    RuntimeClassName,
+    /// The priority class.
+    PriorityClassName,
+    /// A user namespace of the pod.
+    HostUsers,
+    /// Labels of the pod.
+    Labels,
+    /// Annotations of the pod.
+    Annotations,
+}
