@@ -68,23 +68,30 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
             "metadata.name: is longer than 50 characters; create the Skill again under a shorter name.".to_owned(),
         );
     }
-    let readable = readable(skill);
-    if readable.is_none() {
+    if identity(skill).is_none() {
         faults.push("metadata: has no namespace or UID; the API server gives every stored Skill both.".to_owned());
     }
-    if let Err(invalid) = validate_mcp(skill.spec.mcp_server.clone()) {
+    let mcp = validate_mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|invalid| {
         faults.extend(invalid.faults);
-    }
+        None
+    });
     faults.extend(spec::faults(&skill.spec));
-    readable.filter(|_| faults.is_empty()).ok_or_else(|| InvalidSkill::new(faults))
+    with_mcp(skill, mcp).filter(|_| faults.is_empty()).ok_or_else(|| InvalidSkill::new(faults))
 }
 
 /// Returns what can be read of a Skill, also of an invalid one, whose network is built from it: its Jobs run on. An MCP server that is
 /// not valid is left out. None without a namespace or a UID.
 pub fn readable(skill: &Skill) -> Option<ValidSkill> {
-    let (namespace, owner) = skill.namespace().zip(owned::owner_reference(skill))?;
-    let mcp = validate_mcp(skill.spec.mcp_server.clone()).unwrap_or_default();
+    with_mcp(skill, validate_mcp(skill.spec.mcp_server.clone()).unwrap_or_default())
+}
+
+fn with_mcp(skill: &Skill, mcp: Option<ValidMcp>) -> Option<ValidSkill> {
+    let (namespace, owner) = identity(skill)?;
     Some(ValidSkill { namespace, name: skill.name_any(), owner, spec: skill.spec.clone(), mcp })
+}
+
+fn identity(skill: &Skill) -> Option<(String, OwnerReference)> {
+    skill.namespace().zip(owned::owner_reference(skill))
 }
 
 fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {

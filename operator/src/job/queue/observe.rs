@@ -3,6 +3,7 @@
 use super::values::QueuedJob;
 use crate::caches::Guarded;
 use crate::context::Context;
+use crate::job::validate::checked_status;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use kube::core::ResourceExt;
 
@@ -20,8 +21,7 @@ pub(super) fn queued_job(job: &Job) -> QueuedJob {
 
 /// Returns whether the operator has not checked the latest spec of a Skill yet.
 pub(super) fn is_unchecked(skill: &Guarded<Skill>) -> bool {
-    let observed = |skill: &Skill| skill.status.as_ref().and_then(|status| status.observed_generation);
-    skill.0.as_ref().is_ok_and(|skill| observed(skill) != skill.metadata.generation)
+    skill.0.as_ref().is_ok_and(|skill| checked_status(skill).is_none())
 }
 
 /// Returns whether the Skill of a Job exists and is not checked yet.

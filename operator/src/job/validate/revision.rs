@@ -71,8 +71,7 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
         let message = format!("the Skill {name} is being deleted: create it again, and the Job starts by itself");
         return Err(Wait::new(Reason::SkillNotFound, message));
     }
-    let status = skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation);
-    let Some(status) = status else {
+    let Some(status) = checked_status(skill) else {
         return Err(not_ready(format!("the Skill {name} was changed, and the operator has not checked it yet")));
     };
     for needed in REQUIRED_SKILL_CONDITIONS {
@@ -107,6 +106,11 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     }
     let revision = status.revision.clone();
     revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
+}
+
+/// Returns the status of a Skill; none if the operator has not checked the latest spec yet.
+pub fn checked_status(skill: &Skill) -> Option<&SkillStatus> {
+    skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation)
 }
 
 /// Describes why the tools of a Skill are not verified; none if they are, or if no probe verifies them.
