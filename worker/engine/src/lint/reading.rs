@@ -8,8 +8,8 @@ mod misspelt;
 use super::known_tools::KnownTools;
 use crate::core_tools::{self, ASK_USER};
 use crate::rules::guardrail::{
-    self, Comparison, Rule, RuleList, after_prohibition, asks_for_approval, is_filler, is_use, plain, split_list,
-    split_words,
+    self, Comparison, Rule, RuleList, after_prohibition, asks_for_approval, is_any_of, is_filler, is_use, plain,
+    split_list, split_words,
 };
 use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
 use bloomery_crds::tool_pattern::matches;
@@ -283,11 +283,6 @@ impl<'a> Sentence<'a> {
             Comparison::AtMost
         )
     }
-}
-
-/// Returns whether a word is one of others, in any case.
-fn is_any_of(word: &str, known: &[&str]) -> bool {
-    known.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Returns whether a word that equals a tool's name means the tool. `process_refund` always does; `search` only next to words

@@ -9,7 +9,7 @@ mod words;
 
 pub(crate) use denial::{after_prohibition, is_filler};
 pub use threshold::{Comparison, Threshold};
-pub(crate) use words::{plain, split_words};
+pub(crate) use words::{is_any_of, plain, split_words};
 
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::Verdict;
@@ -149,7 +149,7 @@ impl<'a> Sentence<'a> {
     }
 
     fn has_any(&self, wanted: &[&str]) -> bool {
-        self.words.iter().any(|word| wanted.iter().any(|wanted| plain(word).eq_ignore_ascii_case(wanted)))
+        self.words.iter().any(|word| is_any_of(plain(word), wanted))
     }
 
     fn has_exception(&self) -> bool {
@@ -217,13 +217,12 @@ impl<'a> Sentence<'a> {
 
 /// Returns whether a verb says that a tool is used, or may be: `call`, `run`, `allow`.
 pub(crate) fn is_use(verb: &str) -> bool {
-    ["use", "call", "invoke", "run", "execute", "allow"].iter().any(|known| verb.eq_ignore_ascii_case(known))
+    is_any_of(verb, &["use", "call", "invoke", "run", "execute", "allow"])
 }
 
 /// Returns whether two words are `needs approval` or a variant of it.
 pub(crate) fn asks_for_approval(verb: &str, approval: &str) -> bool {
-    approval.eq_ignore_ascii_case("approval")
-        && ["need", "needs", "require", "requires"].iter().any(|known| verb.eq_ignore_ascii_case(known))
+    is_any_of(approval, &["approval"]) && is_any_of(verb, &["need", "needs", "require", "requires"])
 }
 
 /// Returns whether a word can only be the name of a tool, or a prefix of names: it has `_` or `*`, or begins with a small letter and has

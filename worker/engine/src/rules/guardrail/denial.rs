@@ -1,6 +1,6 @@
 //! Sentences that forbid a tool.
 
-use super::{Compiled, RuleEffect, RuleList, Sentence, is_use, plain, reads_as_tool};
+use super::{Compiled, RuleEffect, RuleList, Sentence, is_any_of, is_use, plain, reads_as_tool};
 use std::collections::BTreeSet;
 
 impl Sentence<'_> {
@@ -47,7 +47,7 @@ fn only_name<'a>(words: &[&'a str]) -> Option<&'a str> {
 
 /// Returns the words after `Never`, `Never ever`, `Do not` or `Don't`.
 pub(crate) fn after_prohibition<'w, 'a>(words: &'w [&'a str]) -> Option<&'w [&'a str]> {
-    let is = |word: &str, known: &[&str]| known.iter().any(|known| plain(word).eq_ignore_ascii_case(known));
+    let is = |word: &str, known: &[&str]| is_any_of(plain(word), known);
     match words {
         [never, ever, rest @ ..] if is(never, &["never"]) && is(ever, &["ever"]) => Some(rest),
         [never, rest @ ..] if is(never, &["never", "don't", "don\u{2019}t"]) => Some(rest),
@@ -58,5 +58,5 @@ pub(crate) fn after_prohibition<'w, 'a>(words: &'w [&'a str]) -> Option<&'w [&'a
 
 /// Returns whether a word beside the name of a tool changes nothing: `the deleteFile tool`.
 pub(crate) fn is_filler(word: &str) -> bool {
-    ["the", "tool", "tools"].iter().any(|filler| plain(word).eq_ignore_ascii_case(filler))
+    is_any_of(plain(word), &["the", "tool", "tools"])
 }

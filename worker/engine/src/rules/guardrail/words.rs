@@ -32,6 +32,11 @@ fn find_emphasis(words: &[&str]) -> Option<(&'static str, usize, usize)> {
     })
 }
 
+/// Returns whether a word is one of others, in any case.
+pub(crate) fn is_any_of(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
 /// Returns a word without quotes and punctuation around it.
 pub(crate) fn plain(word: &str) -> &str {
     word.trim_matches(|c: char| c == '`' || is_punctuation(c))
