@@ -105,8 +105,8 @@ async fn stand_guard(guard: Guard) -> Result<(), Error> {
     listen_until_stopped(listen, &path, guard::router(guard), stop::requested(), &server).await
 }
 
-/// Serves a router until the pod stops, and then lets calls end for a limited time. Logs that `server` is served, with the address
-/// that the system chose if the port is 0.
+/// Serves a router until the pod stops, and then lets calls end for a limited time. Logs the address at which it serves
+/// `server`. With port 0, the system chooses the port.
 async fn listen_until_stopped(
     address: SocketAddr,
     path: &str,

@@ -19,7 +19,7 @@ const PLENTY: Duration = Duration::from_mins(1);
 pub(crate) struct Bridge {
     child: Child,
     log: BufReader<ChildStderr>,
-    /// What the bridge logged until it listened.
+    /// The log of the bridge until it listened.
     started: String,
     url: String,
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Reads a JSON text. Returns its value and its canonical text: those of [`super::parse`] and [`super::to_string`].
 ///
 /// Returns `None` if the text has no canonical form, is nested deeper than [`MAX_DEPTH`], or has a number with an exponent or a character
-/// that is escaped in two parts.
+/// whose escape is a pair of surrogates.
 pub(super) fn read(text: &str) -> Option<(Value, String)> {
     let mut reader = Reader { text, at: 0, written: String::with_capacity(text.len()), fields: Vec::new() };
     let value = reader.read_value(MAX_DEPTH)?;

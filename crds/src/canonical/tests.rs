@@ -66,10 +66,18 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<f64>().prop_filter("-0.0 equals 0.0, but is written as -0.0", |f| *f != 0.0).prop_map(Value::from),
         ".*".prop_map(Value::from),
     ];
-    leaf.prop_recursive(4, 32, 6, |inner| {
+    nested(leaf, ".*")
+}
+
+/// Returns lists and objects of these values. `names` is the pattern of the names.
+pub(super) fn nested(
+    leaf: impl Strategy<Value = Value> + 'static,
+    names: &'static str,
+) -> impl Strategy<Value = Value> {
+    leaf.prop_recursive(4, 32, 6, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-            prop::collection::btree_map(".*", inner, 0..6).prop_map(|map| Value::Object(map.into_iter().collect())),
+            prop::collection::btree_map(names, inner, 0..6).prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
 }
