@@ -163,12 +163,15 @@ impl JobHandle<'_> {
         self.ended(OutcomeCode::Succeeded).await
     }
 
-    /// Returns the reasons of the Events of the Job.
-    pub async fn event_reasons(&self) -> Vec<String> {
+    /// Waits for an Event of the Job with a reason. The operator publishes an Event after it has written the status.
+    pub async fn until_event(&self, reason: &str) {
         let about = ListParams::default().fields(&format!("involvedObject.uid={}", self.uid));
-        let events = self.tenant.api::<Event>().list(&about).await;
-        let events = events.unwrap_or_else(|error| panic!("Events cannot be listed: {error}"));
-        events.items.into_iter().filter_map(|event| event.reason).collect()
+        eventually(&format!("the Event {reason} of {}", self.name), async || {
+            let events = self.tenant.api::<Event>().list(&about).await.map_err(|error| error.to_string())?;
+            let reasons: Vec<_> = events.items.into_iter().filter_map(|event| event.reason).collect();
+            if reasons.iter().any(|other| other == reason) { Ok(()) } else { Err(format!("{reasons:?}")) }
+        })
+        .await;
     }
 
     /// Waits for the pod of an attempt, and returns it.
