@@ -4,7 +4,7 @@ mod inputs;
 mod replay;
 mod report;
 mod test_file;
-mod unknown;
+mod untested;
 
 use crate::args::{PolicyCommand, PolicyTestArgs};
 use crate::error::Error;

@@ -369,6 +369,27 @@ mod tests {
         assert_eq!(policy_test(&cases(&meant), &[]).status.code(), Some(0), "{meant}");
     }
 
+    /// A server's tools that accept texts and numbers only.
+    const TYPED_TOOLS: &str = r#"{"tools": [
+        {"name": "get_payees", "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}},
+        {"name": "send_money", "inputSchema": {"type": "object", "properties": {"recipient": {"type": "string"}, "amount": {"type": "number"}}}}
+    ]}"#;
+
+    #[rstest]
+    #[case::without_inputs("{tool: get_payees, arguments: {query: 5}, expect: deny}", 1)]
+    #[case::meant("{tool: get_payees, arguments: {query: 5}, expect: deny, reason: is not of type}", 0)]
+    #[case::with_inputs("{tool: send_money, arguments: {recipient: DE12345678, amount: much}, expect: deny}", 0)]
+    fn a_denial_by_the_schema_of_the_server_tests_no_rule(#[case] call: &str, #[case] code: i32) {
+        let directory = tempfile::tempdir().unwrap();
+        let tools = directory.path().join("tools.json");
+        std::fs::write(&tools, TYPED_TOOLS).unwrap();
+        let cases = format!("cases: [{{name: a, intent: pay, calls: [{call}]}}]");
+        let output = policy_test(&cases, &["--tools", tools.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(code), "{}", shown(&output));
+        let why = "this tests no rule: the schema of get_payees at the server refuses the arguments";
+        assert_eq!(shown(&output).contains(why), code == 1, "{}", shown(&output));
+    }
+
     #[test]
     fn a_call_that_closes_no_step_is_denied() {
         let skill =
