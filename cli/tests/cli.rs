@@ -391,6 +391,24 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_test_counts_the_findings_of_a_lint_with_the_same_tools() {
+        let rule = "{toolId: send_money, when: \"!fromTool(recipient, 'get_payees')\"}";
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            std::fs::write(directory.path().join(name), content).unwrap();
+            directory.path().join(name).display().to_string()
+        };
+        let skill = write("skill.yaml", &format!("{MANIFEST}{SERVER}  policy: {{approvals: [{rule}]}}\n"));
+        let tools = write("tools.json", TYPED_TOOLS);
+        let linted = shown(&bloomery(&["lint", &skill, "--tools", &tools], b""));
+        assert!(linted.ends_with("1 object: 1 warning\n"), "{linted}");
+        let cases = "cases: [{name: a, calls: [{tool: send_money, arguments: {recipient: x}, expect: hold}]}]";
+        let tested = bloomery(&["policy", "test", "-", "--skill", &skill, "--tools", &tools], cases.as_bytes());
+        let remark = format!("{skill}: 1 warning: run `bloomery lint --tools` for details\n");
+        assert!(shown(&tested).contains(&remark), "{}", shown(&tested));
+    }
+
+    #[test]
     fn a_call_that_closes_no_step_is_denied() {
         let skill =
             "{apiVersion: bloomery.dev/v1alpha1, kind: Skill, metadata: {name: x}, spec: {problem: {statement: help},
