@@ -2,6 +2,7 @@
 //! On a cluster, the operator prepares a Job; here, [`prepare`] does, and [`execute`] runs it.
 
 mod api_keys;
+mod checked_tools;
 mod credential;
 mod execute;
 mod goal;

@@ -39,7 +39,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         job: None,
         skill_name: skill.name.clone(),
         skill: skill.spec.clone(),
-        revision: Digest::of_bytes(skill.text.as_bytes()),
+        revision: Digest::of_bytes(&skill.source.bytes),
         goal: case.goal.clone(),
         limits: EffectiveLimits::resolve(limits, None),
         resources: resources_of(case, &skill.spec)?,

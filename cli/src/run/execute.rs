@@ -1,5 +1,6 @@
 //! Executes a prepared Job: reads its state, claims an epoch, drives the Job until it ends or parks, and prints the result.
 
+use super::checked_tools::CheckedTools;
 use super::people::Terminal;
 use super::prepare::PreparedJob;
 use super::screen::Screen;
@@ -148,7 +149,8 @@ impl Execution<'_> {
             redactor,
         );
         let models = models.map_err(unusable)?.with_observer(&screen.observer());
-        let tools = self.mcp_client().map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
+        let client = self.mcp_client().map_err(unusable)?.map(|client| client.with_observer(&screen.observer()));
+        let tools = CheckedTools { client, skill: job.skill.as_ref(), screen };
         let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
         // File tools must not reach the memory.
         let hidden = memory::all_directories(&job.args.memory);
@@ -186,9 +188,9 @@ impl Execution<'_> {
         let stdout = CheckedWriter::new(io::stdout());
         let failure = stdout.failure();
         let end = epoch.drive(screen, self.printer(stdout)?).await;
-        if let Some(tools) = &tools {
+        if let Some(client) = &tools.client {
             // Gives a program time to end by itself, even after an error of the epoch.
-            let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.close()).await;
+            let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, client.close()).await;
         }
         let EpochEnd { exit, projection, result, hold: _ } = end.map_err(failed)?;
         let exit = print_result(job, screen, exit, &projection, result.as_ref())?;

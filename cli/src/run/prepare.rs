@@ -28,6 +28,8 @@ pub struct PreparedJob<'a> {
     pub args: &'a RunArgs,
     /// The directory of its Skill.
     pub directory: SkillDirectory,
+    /// The Skill of a new Job. A resumed Job uses the one in its document.
+    pub skill: Option<LoadedSkill>,
     /// The parameters with which the Job was started.
     pub document: RunDocument,
     /// Keeps the keys from the environment readable.
@@ -60,7 +62,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     // `None` after an error. `Some(None)` if the command line names no server.
     let server_of_args = errors.collect(server::from_args(&args.mcp));
     let name = args.skill.as_deref().unwrap_or(DEFAULT_SKILL);
-    let skill = errors.collect(skill::find(&args.memory, name, args.bootstrap));
+    let skill = errors.collect(skill::find(&args.memory, name, args.bootstrap, &[]));
     if let Some(SelectedSkill { directory, .. }) = &skill {
         errors.collect(check_usable(directory, &args.memory));
     }
@@ -129,7 +131,8 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         // After the document is on disk, this costs little: most file systems write the new directories together with it.
         directory.sync()?;
     }
-    Ok((PreparedJob { args, directory: skill.directory, document, _models: models, writer }, inputs))
+    let SelectedSkill { directory, loaded, .. } = skill;
+    Ok((PreparedJob { args, directory, skill: Some(loaded), document, _models: models, writer }, inputs))
 }
 
 /// Checks that a skill directory belongs to this user, and holds no jobs of other Skills from an older memory.
@@ -181,7 +184,7 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
             text::inform(&warning);
         }
     }
-    Ok((PreparedJob { args, directory, document, _models: models, writer }, inputs))
+    Ok((PreparedJob { args, directory, skill: None, document, _models: models, writer }, inputs))
 }
 
 /// Returns the Job that `--continues` names. It must belong to the same Skill, and must have ended.

@@ -7,12 +7,12 @@ use crate::local::SKILL_FILE;
 use crate::local::skill_directory::SkillDirectory;
 use crate::run::templates;
 use crate::source::{self, Source};
-use crate::text;
-use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
+use bloomery_crds::v1alpha1::{McpServer, Skill, SkillSpec};
+use bloomery_engine::tool::ListedTool;
 use bloomery_skills::names::name_fault;
 use bloomery_skills::{CheckedDocument, Finding, Form, ImportOptions, lists, yaml};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A valid Skill.
 #[derive(Debug)]
@@ -23,14 +23,24 @@ pub struct LoadedSkill {
     pub spec: SkillSpec,
     /// The address of the MCP server, if the file has one.
     pub mcp: Option<String>,
-    /// The content of the file.
-    pub text: String,
+    /// The file.
+    pub source: Source,
+    selector: SkillSelector,
 }
 
 impl LoadedSkill {
     /// Returns `spec.mcpServer`: a server that only a cluster can run.
     pub fn cluster_server(&self) -> Option<&McpServer> {
         self.spec.mcp_server.as_ref()
+    }
+
+    /// Returns a line about the findings of the lint, if there are any. `tools` are those of the MCP server; they are empty if it is not
+    /// known.
+    pub fn remark(&self, tools: &[ListedTool]) -> Option<String> {
+        let (_, findings) = check_skill(&self.source, &self.selector, tools);
+        let command = if tools.is_empty() { "bloomery lint" } else { "bloomery lint --tools" };
+        let summary = Tally::count(&findings).summary();
+        (!findings.is_empty()).then(|| format!("{}: {summary}: run `{command}` for details", self.source.name))
     }
 }
 
@@ -60,14 +70,15 @@ enum Origin {
     File(String),
 }
 
-/// Finds the Skill that the command line names. Writes nothing.
+/// Finds the Skill that the command line names, and checks it against the `tools` of the MCP server, if they are known. Writes nothing.
 ///
 /// # Errors
 /// If there is no such Skill, or it cannot be used.
-pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<SelectedSkill, Error> {
+pub fn find(memory: &Path, named: &str, bootstrap: bool, tools: &[ListedTool]) -> Result<SelectedSkill, Error> {
     if is_file(named) {
-        let (file, skill) = split_name(named);
-        let loaded = read(Path::new(file), skill, None)?;
+        let (file, name) = split_name(named);
+        let selector = SkillSelector { file: file.into(), name: name.map(str::to_owned), directory: None };
+        let loaded = read(selector, tools)?;
         return Ok(SelectedSkill {
             directory: SkillDirectory::new(memory, &loaded.name),
             loaded,
@@ -77,11 +88,12 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<SelectedSkill
     let directory = SkillDirectory::new(memory, named);
     let file = directory.dir.join(SKILL_FILE);
     let (loaded, origin) = if file.try_exists().unwrap_or(true) {
-        (read_from_skill_directory(&directory, &file)?, Origin::SkillDirectory)
+        (read_from_skill_directory(&directory, file, tools)?, Origin::SkillDirectory)
     } else {
         let text = templates::find(named, bootstrap).ok_or_else(|| Error::usage(not_found_message(&directory)))?;
         let source = Source { name: format!("the template {named}"), bytes: text.into_bytes() };
-        (load_skill(&source, &SkillSelector { file: &file, name: None, directory: Some(named) })?, Origin::Template)
+        let selector = SkillSelector { file, name: None, directory: Some(named.to_owned()) };
+        (load_skill(source, selector, tools)?, Origin::Template)
     };
     Ok(SelectedSkill { directory, loaded, origin })
 }
@@ -96,10 +108,14 @@ fn split_name(named: &str) -> (&str, Option<&str>) {
 }
 
 /// Reads the Skill in a skill directory. If the file has several Skills, the one with the name of the directory is used.
-fn read_from_skill_directory(directory: &SkillDirectory, file: &Path) -> Result<LoadedSkill, Error> {
-    let loaded = read(file, None, Some(&directory.name))?;
+fn read_from_skill_directory(
+    directory: &SkillDirectory,
+    file: PathBuf,
+    tools: &[ListedTool],
+) -> Result<LoadedSkill, Error> {
+    let loaded = read(SkillSelector { file, name: None, directory: Some(directory.name.clone()) }, tools)?;
     if loaded.name != directory.name {
-        let (file, name, directory) = (file.display(), &loaded.name, &directory.name);
+        let (file, name, directory) = (loaded.selector.file.display(), &loaded.name, &directory.name);
         return Err(Error::usage(format!(
             "{file} is the Skill {name}, but is in the directory of the Skill {directory}: give both the same name"
         )));
@@ -114,14 +130,14 @@ impl SelectedSkill {
     /// # Errors
     /// If the file cannot be written.
     pub fn store(&self) -> Result<Option<String>, Error> {
-        let (file, text) = (self.directory.dir.join(SKILL_FILE), self.loaded.text.as_bytes());
+        let (file, text) = (self.directory.dir.join(SKILL_FILE), &self.loaded.source.bytes);
         let shown = file.display();
         if matches!(self.origin, Origin::SkillDirectory) {
             return Ok(None);
         }
         if file.try_exists().unwrap_or(true) {
             if let Origin::File(named) = &self.origin
-                && source::read(&file).map_or(true, |existing| text != existing.bytes)
+                && source::read(&file).map_or(true, |existing| *text != existing.bytes)
             {
                 return Ok(Some(format!("{shown} differs from {named} and is not overwritten. This run uses {named}")));
             }
@@ -147,28 +163,30 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
     )
 }
 
-/// Reads the Skill in a file, and skips documents of other kinds. `name` selects one of several Skills. Without a `name`,
-/// `directory`, the name of the skill directory, does. It also replaces the id of a Skill in the older dialect (`domain.yaml`).
+/// Reads the Skill in a file, and skips documents of other kinds.
 ///
 /// # Errors
 /// If there is no such Skill, or it has errors. These are printed.
-fn read(file: &Path, name: Option<&str>, directory: Option<&str>) -> Result<LoadedSkill, Error> {
+fn read(selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
+    let file = selector.file.as_path();
     let source = source::read(file)
         .map_err(|error| Error::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
-    load_skill(&source, &SkillSelector { file, name, directory })
+    load_skill(source, selector, tools)
 }
 
-/// The parameters that select a Skill in a file.
-struct SkillSelector<'a> {
+/// The parameters that select a Skill in a file. `name` selects one of several Skills. Without a `name`, `directory` does. It also
+/// replaces the id of a Skill in the older dialect (`domain.yaml`).
+#[derive(Debug)]
+struct SkillSelector {
     /// The file, as messages name it.
-    file: &'a Path,
+    file: PathBuf,
     /// The name of the Skill on the command line.
-    name: Option<&'a str>,
+    name: Option<String>,
     /// The skill directory that the file is in.
-    directory: Option<&'a str>,
+    directory: Option<String>,
 }
 
-impl SkillSelector<'_> {
+impl SkillSelector {
     /// Selects one Skill.
     ///
     /// # Errors
@@ -177,7 +195,7 @@ impl SkillSelector<'_> {
         let name_of = |checked: &CheckedDocument| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
         if skills.len() > 1 || (self.name.is_some() && !skills.is_empty()) {
-            let Some(wanted) = self.name.or(self.directory) else {
+            let Some(wanted) = self.name.as_deref().or(self.directory.as_deref()) else {
                 let (file, first) = (self.file.display(), names.first().map_or("NAME", String::as_str));
                 return Err(Finding::of_file(format!(
                     "the file has several Skills: select one, such as --skill {file}#{first}. It has {}",
@@ -199,18 +217,35 @@ impl SkillSelector<'_> {
 }
 
 /// Parses and checks the Skill that `selector` selects. Prints its errors.
-fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSkill, Error> {
+fn load_skill(source: Source, selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
+    let (skill, findings) = check_skill(&source, &selector, tools);
+    let tally = Tally::count(&findings);
+    if tally.errors > 0 {
+        findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
+            .map_err(|error| Error::failed(error.to_string()))?;
+    }
+    let refused = || Error::usage(format!("{}: {}: nothing was run", source.name, tally.summary()));
+    let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
+    Ok(LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, source, selector })
+}
+
+/// Checks the Skill that `selector` selects. Returns it with the address of its MCP server, and the findings in the order of the file.
+fn check_skill(
+    source: &Source,
+    selector: &SkillSelector,
+    tools: &[ListedTool],
+) -> (Option<(Skill, Option<String>)>, Vec<Finding>) {
     let parsed = yaml::read(&source.bytes);
     let mut findings = parsed.findings;
     let options = ImportOptions {
-        name: selector.directory.map(str::to_owned),
-        file: source::stem(selector.file),
+        name: selector.directory.clone(),
+        file: source::stem(&selector.file),
         local: true,
         ..ImportOptions::default()
     };
     let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
     let config_maps = lists::config_maps(&parsed.documents);
-    let checked = bloomery_documents.map(|document| check_document(document, &options, &[], &config_maps));
+    let checked = bloomery_documents.map(|document| check_document(document, &options, tools, &config_maps));
     let skills: Vec<CheckedDocument> =
         checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
@@ -233,17 +268,5 @@ fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSki
         }
     };
     findings.sort_by_key(Finding::position);
-    let tally = Tally::count(&findings);
-    let name = source.name.clone();
-    if tally.errors > 0 {
-        findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
-            .map_err(|error| Error::failed(error.to_string()))?;
-    }
-    let refused = || Error::usage(format!("{name}: {}: nothing was run", tally.summary()));
-    let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
-    if tally.warnings > 0 {
-        text::inform(&format!("{name}: {}: run `bloomery lint` for details", tally.summary()));
-    }
-    let text = String::from_utf8_lossy(&source.bytes).into_owned();
-    Ok(LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
+    (skill, findings)
 }

@@ -19,6 +19,7 @@ mod reach;
 mod read_only;
 mod reading;
 mod sends;
+mod sources;
 mod unmatched;
 mod workflows;
 
@@ -67,6 +68,7 @@ fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &Know
     let mut findings = unmatched::findings(spec, known);
     findings.extend(inputs::findings(spec, known));
     findings.extend(conditions::findings(spec, known));
+    findings.extend(sources::findings(spec));
     findings.extend(sends::findings(spec, known));
     findings.extend(effects::findings(spec));
     findings.extend(read_only::findings(spec, known));
