@@ -70,6 +70,10 @@ pub const COMPONENT_PROBE: &str = "probe";
 /// Annotation of a worker pod: the seal that proves that the operator created it.
 pub const ANNOTATION_SEAL: &str = "bloomery.dev/seal";
 
+/// Annotation of a worker pod: what the network policy of its Skill allows the worker to connect to, as `host:port`, separated by spaces.
+/// The policy allows this until the worker has ended, also if the Skill changes.
+pub const ANNOTATION_CONNECTS_TO: &str = "bloomery.dev/connects-to";
+
 /// Annotation of a pod of an MCP server that speaks HTTP: the public keys of the tokens of workers, as a JSON Web Key Set.
 pub const ANNOTATION_JWKS: &str = "bloomery.dev/jwks";
 
