@@ -130,9 +130,9 @@ pub enum Reason {
     ///
     /// Remedy: none.
     NoMcpServer,
-    /// The Skill asks for more than its namespace allows now, so no new Job starts. Jobs that have started run on.
+    /// The Skill or the Model asks for more than its namespace allows now, so no new Job of it starts. Jobs that run now go on.
     ///
-    /// Remedy: change the Skill as the message says, or ask the cluster's admin to raise the limit (docs/how-to/limit-tenants.md).
+    /// Remedy: change the object as the message says, or ask the cluster's admin to raise the limit (docs/how-to/limit-tenants.md).
     BeyondLimit,
     /// The tool policy of the namespace denies tools that the Skill declares. Jobs run, and their calls of these tools are denied.
     ///

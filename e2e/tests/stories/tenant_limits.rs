@@ -1,9 +1,9 @@
 //! What a namespace allows its Skills and Models to ask for.
 
-use bloomery_crds::conditions::ConditionType;
-use bloomery_crds::v1alpha1::{GateReason, Verdict};
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::v1alpha1::{GateReason, Model, Verdict};
 use bloomery_e2e::harness::admission::ObjectApi;
-use bloomery_e2e::harness::{Refusal, Turn, call, conversation, eventually, refund_of, story};
+use bloomery_e2e::harness::{Refusal, Turn, call, conversation, eventually, refund_of, story, until};
 use serde_json::{Value, json};
 
 fn skill_with(image: &str, limits: &Value) -> Value {
@@ -101,9 +101,9 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
 }
 
 #[tokio::test]
-async fn a_skill_beyond_a_limit_that_was_lowered_later_is_named_and_starts_no_job() {
+async fn a_skill_or_model_beyond_a_limit_that_was_lowered_later_is_named_and_starts_no_job() {
     story(async |tenant| {
-        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let shop = tenant.shop(&[refund_of("A-17"), refund_of("A-18")]).await;
         let skill = tenant.skill("cs-tier-1").await;
         skill.ready().await;
         tenant.annotate(&json!({"bloomery.dev/max-tokens": "1000"})).await;
@@ -115,6 +115,19 @@ async fn a_skill_beyond_a_limit_that_was_lowered_later_is_named_and_starts_no_jo
         job.succeeded().await;
         skill.ready().await;
         shop.assert_refunded_once("A-17").await;
+
+        tenant.annotate(&json!({"bloomery.dev/allowed-models": "another-model"})).await;
+        until(&tenant.api::<Model>(), "default", "a Model beyond a limit of its namespace", |model| {
+            let conditions = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+            conditions::find(conditions, ConditionType::Stalled)
+                .is_some_and(|stalled| stalled.reason == "BeyondLimit" && stalled.message.contains("another-model"))
+        })
+        .await;
+        let job = tenant.job("later").goal("Refund order A-18").await;
+        job.until_reason("ModelNotReady", &["the Model default", "BeyondLimit", "spec.model"]).await;
+        tenant.annotate(&json!({"bloomery.dev/allowed-models": null})).await;
+        job.succeeded().await;
+        shop.assert_refunded_once("A-18").await;
     })
     .await;
 }

@@ -7,6 +7,7 @@ use super::paths;
 use super::validate::{BoundResources, Continued, Filesystem, ValidAttempt};
 use crate::approval;
 use crate::approval::policy::PolicyState;
+use crate::network::destination::Destination;
 use crate::settings::{LogFormat, McpSettings, PodDefaults, PullPolicy, SkillDirectorySettings, WorkerSettings};
 use crate::status::StatusStamp;
 use bloomery_crds::Digest;
@@ -109,6 +110,9 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         ],
         external_mcp: None,
         sidecar: None,
+        connects_to: [("api.openai.com", 443), ("proxy.example", 3128)]
+            .map(|(host, port)| Destination { host: host.into(), port })
+            .into(),
         network_policy: None,
         shared_hosts: Vec::new(),
         denied_ranges: Vec::new(),

@@ -82,10 +82,11 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let spent_seconds = status.usage.as_ref().map_or(0, |usage| usage.seconds);
     let identity = JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() };
     let connections = Connections { compiled: &compiled.spec, models: &models, bound: &bound.resources };
-    let of_skill = (job.spec.skill.as_str(), fetched.skill.as_deref());
-    let network_policy = network::job_policy((&identity, &owner), of_skill, &connections, &all_models, &egress);
+    let (connects_to, of_job) = network::separate(fetched.skill.as_deref(), &connections, &all_models);
+    let network_policy = network::job_policy((&identity, &owner), &job.spec.skill, &of_job, &egress);
     Ok(ValidAttempt {
         job: identity,
+        connects_to,
         network_policy,
         shared_hosts: settings.network.shared.iter().map(|shared| shared.host.clone()).collect(),
         denied_ranges: settings.network.deny.clone(),

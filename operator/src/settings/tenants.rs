@@ -15,4 +15,8 @@ pub struct TenantSettings {
     pub allowed_tools: Vec<String>,
     /// Names of the tools that no Job may call, or prefixes of names with `*` at the end.
     pub blocked_tools: Vec<String>,
+    /// Names of the models that a Model may name, or prefixes of names with `*` at the end.
+    pub allowed_models: Vec<String>,
+    /// Prefixes of the URLs that a Model may name.
+    pub allowed_model_urls: Vec<String>,
 }

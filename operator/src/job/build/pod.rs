@@ -3,6 +3,7 @@
 use super::{affinity, tenant_volumes, volumes};
 use crate::job::paths;
 use crate::job::validate::ValidAttempt;
+use crate::network::destination;
 use crate::owned;
 use crate::settings::{LogFormat, PodDefaults, WorkerSettings};
 use crate::worker_pod;
@@ -55,14 +56,19 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
     ]);
     labels.extend(attempt.run_key.iter().map(|key| (names::LABEL_RUN_KEY.to_owned(), key.clone())));
     labels.extend(affinity::labels(attempt));
+    let mut annotations = BTreeMap::from([
+        (names::ANNOTATION_JOB_PART.to_owned(), part.text.clone()),
+        (SAFE_TO_EVICT_ANNOTATION.to_owned(), "true".to_owned()),
+    ]);
+    if !attempt.connects_to.is_empty() {
+        let connects_to = destination::to_annotation(&attempt.connects_to);
+        annotations.insert(names::ANNOTATION_CONNECTS_TO.to_owned(), connects_to);
+    }
     ObjectMeta {
         name: Some(names::worker_pod(&attempt.job.name, attempt.number, &attempt.job.uid)),
         namespace: Some(attempt.job.namespace.clone()),
         labels: Some(labels),
-        annotations: Some(BTreeMap::from([
-            (names::ANNOTATION_JOB_PART.to_owned(), part.text.clone()),
-            (SAFE_TO_EVICT_ANNOTATION.to_owned(), "true".to_owned()),
-        ])),
+        annotations: Some(annotations),
         owner_references: Some(vec![attempt.owner.clone()]),
         ..ObjectMeta::default()
     }

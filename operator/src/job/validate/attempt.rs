@@ -1,6 +1,7 @@
 //! The validated attempt: the only input of the build step.
 
 use crate::mcp_container::sidecar::Sidecar;
+use crate::network::destination::Destination;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
@@ -10,6 +11,7 @@ use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, PodSettings,
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use std::collections::BTreeSet;
 
 /// An attempt whose pod can be built: all its inputs are read, checked and resolved.
 #[derive(Debug, Clone)]
@@ -46,6 +48,8 @@ pub struct ValidAttempt {
     pub pod: Option<PodSettings>,
     /// The resources that the Job binds.
     pub bound: BoundResources,
+    /// What the network policy of the Skill allows the worker to connect to. It allows this until the worker has ended.
+    pub connects_to: BTreeSet<Destination>,
     /// The network policy of the Job, if the one of its Skill is not enough.
     pub network_policy: Option<NetworkPolicy>,
     /// The hosts that the worker may connect to at private addresses.
