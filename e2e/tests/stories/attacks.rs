@@ -5,8 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};
+use bloomery_crds::names::MEMORY_CLAIM;
+use bloomery_crds::v1alpha1::{GateReason, Job, SkillSpec, Verdict};
 use bloomery_e2e::harness::{Conversation, Turn, call, cluster, conversation, machine, story, typed};
+use kube::api::PostParams;
 use serde_json::json;
 
 use crate::memory;
@@ -81,8 +83,9 @@ async fn a_model_that_obeys_an_attacker_reads_nothing_foreign_and_changes_nothin
         tenant.skill("cs-tier-1").with(expose).blocking("process_refund").await;
         // No Job binds the memory itself.
         let greedy =
-            tenant.job("greedy").binding("files", json!({"persistentVolumeClaim": {"claimName": "bloomery-memory"}}));
-        greedy.await.until_reason("ResourcesInvalid", &["spec.resources.files", "which no Job may bind"]).await;
+            tenant.job("greedy").binding("files", json!({"persistentVolumeClaim": {"claimName": MEMORY_CLAIM}}));
+        let refused = tenant.api::<Job>().create(&PostParams::default(), greedy.object()).await;
+        assert!(refused.is_err_and(|error| error.to_string().contains("which no Job may bind")));
         tenant.job("first").goal("Look at order B-2").await.succeeded().await;
         let memory = machine::memory(tenant).await;
         plant(&memory);
