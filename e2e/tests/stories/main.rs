@@ -14,6 +14,7 @@
 
 mod admission;
 mod approvals;
+mod attacks;
 mod budget;
 mod cancel;
 mod clock;

@@ -50,15 +50,15 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
 /// Renders the Skill's persona, if it has one, with the resources of the Job.
 ///
 /// # Errors
-/// If the persona cannot be rendered.
+/// If the persona cannot be rendered, or a value of a resource is not one short line. The prompt shows the values also without a
+/// persona.
 pub(crate) fn persona(run: &Run) -> Result<Option<String>, Error> {
-    let template = run.skill.role.as_ref().and_then(|role| role.persona.as_deref());
-    let rendered = template.map(|template| persona::render(template, &persona::values(&run.resources)));
-    let rendered = rendered.transpose().map_err(|errors| {
+    let template = run.skill.role.as_ref().and_then(|role| role.persona.as_deref()).unwrap_or_default();
+    let rendered = persona::render(template, &persona::values(&run.resources)).map_err(|errors| {
         let sentences: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Error(sentences.join(" "))
     })?;
-    Ok(rendered.map(|persona| persona.trim().to_owned()))
+    Ok(Some(rendered.trim().to_owned()).filter(|persona| !persona.is_empty()))
 }
 
 /// Describes the bound resources, except secrets, which the model must not use.
