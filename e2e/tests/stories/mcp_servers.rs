@@ -3,7 +3,7 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpServer;
-use bloomery_e2e::harness::{Shop, SkillDraft, Tenant, Turn, call, conversation, story};
+use bloomery_e2e::harness::{Shop, SkillDraft, Tenant, Turn, call, conversation, story, typed};
 use serde_json::json;
 
 #[tokio::test]
@@ -30,6 +30,27 @@ async fn a_server_at_a_metadata_address_is_not_asked() {
         let skill = skill.await;
         skill.until_reason(ConditionType::NetworkReady, "EgressNotAllowed", &["169.254.169.254", "link-local"]).await;
         tenant.job("refund").await.until_reason("SkillNotReady", &["169.254.169.254", "EgressNotAllowed"]).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_probe_of_a_server_outside_of_the_cluster_waits_for_its_secret_and_then_uses_it() {
+    story(async |tenant| {
+        tenant.shop(&[]).await;
+        // This Service speaks no TLS.
+        let server = json!({"uri": "https://ledger:8080/mcp", "headers": [
+            {"name": "Authorization", "scheme": "Bearer", "secretKeyRef": {"name": "tools", "key": "token"}},
+        ]});
+        let skill = tenant.skill("cs-tier-1").with(|spec| spec.mcp_server = Some(typed(server))).await;
+        let missing = ["needs the key `token` of the Secret `tools`", "missing or empty"];
+        skill.until_reason(ConditionType::McpVerified, "ProbeFailed", &missing).await;
+        let job = tenant.job("track").await;
+        job.until_reason("SkillNotReady", &["McpVerified", "the Secret `tools`"]).await;
+        assert_eq!(job.pods().await.len(), 0);
+        tenant.secret("tools", "token", "a-token-that-nobody-may-read").await;
+        let asked = ["https://ledger:8080/mcp", "cannot be listed"];
+        skill.until_reason(ConditionType::McpVerified, "ProbeFailed", &asked).await;
     })
     .await;
 }
