@@ -3,8 +3,9 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpServer;
-use bloomery_e2e::harness::{Shop, SkillDraft, Tenant, Turn, call, conversation, story, typed};
+use bloomery_e2e::harness::{Shop, SkillDraft, Tenant, Turn, call, cluster, command, conversation, story, typed};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 #[tokio::test]
 async fn a_stdio_server_in_an_empty_image_is_bridged() {
@@ -17,6 +18,36 @@ async fn a_stdio_server_in_an_empty_image_is_bridged() {
         shop.model.assert_no_violations().await;
     })
     .await;
+}
+
+/// The server in Node speaks the newer era of the protocol, and the one in Python the older era.
+#[tokio::test]
+#[ignore = "builds images with Node and Python: make bench-cluster"]
+async fn stdio_servers_in_images_with_node_and_python_are_bridged() {
+    if !cluster::is_local_or_skips("the images, which are loaded into the node,") {
+        return;
+    }
+    let references = command::run(&mut command::script("hack/foreign-images", &[]));
+    let images: BTreeMap<String, String> = serde_json::from_str(&references).expect("the references of the images");
+    for (interpreter, program) in [("node", "/server.js"), ("python3", "/server.py")] {
+        let turns = [
+            call("track_order", json!({"order_id": "A-17"})),
+            Turn::answer("A-17").after_result(&format!("says {interpreter}")),
+        ];
+        story(async |tenant| {
+            let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+            let skill = tenant.skill("cs-tier-1").with_stdio_server().running(&images[interpreter]).with(|spec| {
+                let container = spec.mcp_server.as_mut().and_then(|server| server.container.as_mut());
+                let command = vec![interpreter.to_owned(), program.to_owned()];
+                container.expect("the Skill runs a container").command = command;
+            });
+            skill.await.ready().await;
+            let status = tenant.job("track").goal("Where is order A-17?").await.succeeded().await;
+            assert_eq!(status.usage.expect("a Job has spent something").tool_calls, 1);
+            shop.model.assert_no_violations().await;
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
