@@ -3,7 +3,14 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpServer;
-use bloomery_e2e::harness::{Shop, SkillDraft, Tenant, Turn, call, cluster, command, conversation, story, typed};
+use bloomery_e2e::harness::{
+    Shop, SkillDraft, Tenant, Turn, call, cluster, command, conversation, story, typed, until,
+};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::ResourceExt;
+use kube::api::{EvictParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -16,6 +23,41 @@ async fn a_stdio_server_in_an_empty_image_is_bridged() {
         let status = tenant.job("track").goal("Where is order A-17?").await.succeeded().await;
         assert_eq!(status.usage.expect("a Job has spent something").tool_calls, 1);
         shop.model.assert_no_violations().await;
+    })
+    .await;
+}
+
+/// Waits until the budget of a server with so many ready pods lets one of them be evicted. Evicts one, and returns how many more may be
+/// evicted at the same time.
+async fn evict_one_of(tenant: &Tenant, replicas: i32) -> i32 {
+    let (server, budgets) = (names::mcp_server("cs-tier-1"), tenant.api::<PodDisruptionBudget>());
+    let allows_one = |budget: &PodDisruptionBudget| {
+        let status = budget.status.as_ref();
+        status.is_some_and(|status| (status.current_healthy, status.disruptions_allowed) == (replicas, 1))
+    };
+    until(&budgets, &server, "a pod that may be evicted", allows_one).await;
+    let (pods, labels) =
+        (tenant.api::<Pod>(), format!("{}=cs-tier-1,{}=mcp", names::LABEL_SKILL, names::LABEL_COMPONENT));
+    let found = pods.list(&ListParams::default().labels(&labels)).await.expect("pods can be listed");
+    let pod = found.into_iter().find(|pod| pod.metadata.deletion_timestamp.is_none()).expect("a pod");
+    pods.evict(&pod.name_any(), &EvictParams::default()).await.expect("the eviction is accepted");
+    let left = budgets.get(&server).await.expect("the budget exists").status;
+    left.expect("it has a status").disruptions_allowed
+}
+
+#[tokio::test]
+async fn a_drain_stops_a_single_server_and_one_of_two_at_a_time() {
+    story(async |tenant| {
+        tenant.shop(&[]).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        skill.ready().await;
+        assert_eq!(evict_one_of(tenant, 1).await, 0);
+        let two = Patch::Merge(json!({"spec": {"replicas": 2}}));
+        let scaled =
+            tenant.api::<Deployment>().patch(&names::mcp_server("cs-tier-1"), &PatchParams::default(), &two).await;
+        scaled.expect("others may set the replicas");
+        assert_eq!(evict_one_of(tenant, 2).await, 0);
+        skill.ready().await;
     })
     .await;
 }
