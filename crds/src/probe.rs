@@ -2,7 +2,7 @@
 //! reports both (`docs/explanation/design.md`, section 7).
 
 use crate::canonical::Digest;
-use crate::run::ReportEndpoint;
+use crate::run::{ExternalMcp, ReportEndpoint};
 use crate::tool_pins::ToolPins;
 use crate::v1alpha1::{McpServer, SkillSpec};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct ProbePart {
     pub subject: Subject,
     /// The report endpoint.
     pub report: ReportEndpoint,
+    /// How to reach an MCP server outside of the cluster. `None` for any other server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_mcp: Option<ExternalMcp>,
 }
 
 /// The identity of a Skill.

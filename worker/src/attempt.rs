@@ -16,7 +16,7 @@ use crate::tools::CoreTools;
 use crate::trace::{self, Trace};
 use crate::{ended_run, ending, skill_file};
 use bloomery_crds::report::MemoryFault;
-use bloomery_http::address::{AddressPolicy, ApiServer};
+use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::{Disk, Files};
 use bloomery_mcp::{self as mcp, ServerTokens};
 use bloomery_models as model;
@@ -109,11 +109,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         tracing::warn!("the trace cannot be written to `{}` in the Skill's memory: {error}", trace::DIR);
     }
     let external_wait = Duration::from_secs(args.patience);
-    let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
-    let addresses = AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone())
-        .with_shared(args.shared_host.clone())
-        .without_ranges(args.deny_range.clone())
-        .without_api_server(api_server);
+    let addresses = args.addresses.policy(&part.job.namespace).await;
     let retry_policy = model::RetryPolicy::new(external_wait);
     let models = model::Clients::new(&part.models, &part.job.uid, &retry_policy, addresses.clone(), redactor)?;
     let cache = SharedCache::new(&args.memory, &args.pod_uid);

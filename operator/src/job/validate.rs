@@ -2,7 +2,6 @@
 //! remedy.
 
 mod attempt;
-mod external_mcp;
 mod models;
 mod network;
 mod resources;
@@ -19,6 +18,7 @@ use super::fetch::attempt::AttemptSources;
 use super::plan::{Blocked, JobEnd, Wait};
 use super::{approved_call, asked_calls};
 use crate::caches::Guarded;
+use crate::external_mcp::resolve_external_mcp;
 use crate::network::egress::Egress;
 use crate::owned;
 use crate::settings::Settings;
@@ -88,7 +88,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         job: identity,
         connects_to,
         network_policy,
-        shared_hosts: settings.network.shared.iter().map(|shared| shared.host.clone()).collect(),
+        shared_hosts: settings.network.shared_hosts(),
         denied_ranges: settings.network.deny.clone(),
         run_key: job.spec.run_key.clone(),
         owner,
@@ -102,7 +102,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         remaining_seconds: limits.duration_seconds.saturating_sub(spent_seconds),
         models,
         pod: compiled.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
-        external_mcp: external_mcp::resolve_external_mcp(server),
+        external_mcp: resolve_external_mcp(server),
         sidecar,
         bound,
         log: status.log.clone(),

@@ -10,7 +10,7 @@ mod network;
 mod pods;
 mod tools;
 
-use super::apply::AppliedSkill;
+use super::apply::{AppliedMcp, AppliedSkill};
 use super::fetch::FetchedSkill;
 use super::probe::ProbeState;
 use super::validate::InvalidSkill;
@@ -66,9 +66,11 @@ pub fn compute(
     }
 }
 
-/// Returns whether the MCP server of a Skill accepts connections.
+/// Returns whether the MCP server of a Skill accepts connections, as far as the cluster shows it.
 pub fn is_mcp_available(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Skill) -> bool {
-    mcp::finding(applied, fetched, skill).blocker.is_none()
+    // A probe would only repeat that the address is not allowed.
+    let is_refused = applied.mcp == AppliedMcp::Outside && !applied.network.faults.is_empty();
+    !is_refused && mcp::finding(applied, fetched, skill).blocker.is_none()
 }
 
 /// The health of the Skill. A finding that needs a person comes before a finding that may pass by itself.

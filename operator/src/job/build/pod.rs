@@ -125,9 +125,7 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
     let secret_wait = settings.secret_wait.as_secs().min(deadline_seconds(attempt) - SECRET_WAIT_MARGIN_SECONDS);
     args.push(format!("--secret-wait={secret_wait}"));
     args.extend(settings.skill_directory.worker_args());
-    args.extend(settings.endpoint_ranges.iter().map(|range| format!("--endpoint-range={range}")));
-    args.extend(attempt.shared_hosts.iter().map(|host| format!("--shared-host={host}")));
-    args.extend(attempt.denied_ranges.iter().map(|range| format!("--deny-range={range}")));
+    args.extend(worker_pod::address_args(settings, &attempt.shared_hosts, &attempt.denied_ranges));
     args
 }
 

@@ -79,9 +79,6 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
             return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
         }
     }
-    if let Some(why) = unverified(&skill.spec, status) {
-        return Err(not_ready(format!("the Skill {name} is not ready: {why}")));
-    }
     // Absent while the Skill is within the limits.
     if let Some(limits) = conditions::find(&status.conditions, ConditionType::WithinLimits) {
         return Err(not_ready(format!("the Skill {name} is beyond a limit of its namespace: {}", limits.message)));
@@ -94,6 +91,9 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
             "the network of the Skill {name} is not ready ({}): {}",
             network.reason, network.message
         )));
+    }
+    if let Some(why) = unverified(&skill.spec, status) {
+        return Err(not_ready(format!("the Skill {name} is not ready: {why}")));
     }
     // The status of a pending claim is `Unknown`: it may be bound once the pod exists. A lost claim cannot be used.
     if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
@@ -113,13 +113,12 @@ pub fn checked_status(skill: &Skill) -> Option<&SkillStatus> {
     skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation)
 }
 
-/// Describes why the tools of a Skill are not verified; none if they are, or if no probe verifies them.
+/// Describes why the tools of a Skill are not verified; none if they are, or if it has no MCP server.
 ///
 /// A Job waits for the first verification of this server and of these rules. Later, a server that restarts with another image, or whose
 /// tools have changed, stops no Job: workers compare the tools with the pins.
 fn unverified(spec: &SkillSpec, status: &SkillStatus) -> Option<String> {
-    // A server outside of the cluster is not probed.
-    let server = spec.mcp_server.as_ref().filter(|server| server.uri.is_none())?;
+    let server = spec.mcp_server.as_ref()?;
     let tools = status.tools.as_ref().filter(|tools| tools.server == server_digest(server));
     let unmet = |kind| {
         let known = unmet_message(&status.conditions, kind);

@@ -103,6 +103,15 @@ fn a_job_waits_for_the_first_verification_of_server_and_rules(
 }
 
 #[test]
+fn a_job_waits_for_the_verification_of_a_server_outside_of_the_cluster() {
+    let mut skill = verified(|_| ());
+    skill.0.as_mut().unwrap().spec.mcp_server =
+        serde_json::from_value(json!({ "uri": "https://tools.example/mcp" })).unwrap();
+    let wait = current_revision("cs-tier-1", Some(&skill)).unwrap_err();
+    assert!(wait.message.contains("McpVerified=False"), "{}", wait.message);
+}
+
+#[test]
 fn a_job_waits_until_the_digest_in_the_spec_is_pinned() {
     let mut skill = verified(|_| ());
     skill.0.as_mut().unwrap().spec.mcp_server.as_mut().unwrap().tools_digest = Some(Digest::of_bytes(b"accepted"));

@@ -205,6 +205,7 @@ async fn a_server_outside_of_the_cluster_at_a_private_address_stalls_the_skill()
     for _ in 0..2 {
         reconcile_isolated(&api).await;
         assert_eq!(reason(&api, ConditionType::Stalled), "EgressNotAllowed");
+        assert!(!writes(&api).iter().any(|write| write.contains("/pods/")), "no probe asks the server");
     }
     // The rules of addresses do not depend on network policies.
     reconcile_once(&api).await;
