@@ -117,19 +117,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         shared_hosts: Vec::new(),
         denied_ranges: Vec::new(),
         pod: None,
-        bound: BoundResources {
-            resources: vec![
-                resource("codebase", ResourceType::Filesystem, mount("codebase", false)),
-                resource("docs", ResourceType::ApiEndpoint, ResourceSource::Value("https://docs.example.com".into())),
-                resource("ledger", ResourceType::ConnectionString, ResourceSource::Secret(key("ledger", "dsn"))),
-                resource("style", ResourceType::Filesystem, mount("style", true)),
-                resource("token", ResourceType::Credential, ResourceSource::Secret(key("other", "git"))),
-            ],
-            filesystems: vec![
-                Filesystem { sub_path: Some("app".into()), ..filesystem("codebase", "src", false) },
-                filesystem("style", "guides", true),
-            ],
-        },
+        bound: bound_resources(),
         log: Some(LogPosition { path: format!("jobs/{UID}"), events: 17, head: Digest::of_bytes(b"line 17") }),
         approvals: vec![given_decision()],
         void_approvals: None,
@@ -144,6 +132,22 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             ca: "-----BEGIN CERTIFICATE-----\n".into(),
         },
         memory_single_node: true,
+    }
+}
+
+fn bound_resources() -> BoundResources {
+    BoundResources {
+        resources: vec![
+            resource("codebase", ResourceType::Filesystem, mount("codebase", false)),
+            resource("docs", ResourceType::ApiEndpoint, ResourceSource::Value("https://docs.example.com".into())),
+            resource("ledger", ResourceType::ConnectionString, ResourceSource::Secret(key("ledger", "dsn"))),
+            resource("style", ResourceType::Filesystem, mount("style", true)),
+            resource("token", ResourceType::Credential, ResourceSource::Secret(key("other", "git"))),
+        ],
+        filesystems: vec![
+            Filesystem { sub_path: Some("app".into()), ..filesystem("codebase", "src", false) },
+            filesystem("style", "guides", true),
+        ],
     }
 }
 
