@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The memory that the Jobs of a Skill share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
@@ -12,6 +13,15 @@ pub struct Memory {
     /// The use of the memory bank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank: Option<BankUse>,
+    /// The first content of notes of the memory bank, by name: a core note such as `projectbrief`, or `details/<name>`. A note that exists
+    /// is never changed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 12, "additionalProperties" = {"type": "string", "maxLength": 4096}))]
+    pub notes: BTreeMap<String, String>,
+    /// The core notes that a Job reads at its start. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 6), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
+    pub scope: Option<Vec<String>>,
     /// What happens to the Skill's directory in the memory when the Skill is deleted. `Delete` removes it, after the running Jobs
     /// of the Skill have ended. If the directory cannot be removed within five minutes, the Skill is deleted all the same, and an
     /// Event says what stays. Default: `Retain`.
