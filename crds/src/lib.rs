@@ -7,7 +7,10 @@
 pub mod address;
 pub mod canonical;
 pub mod conditions;
+pub mod docs;
 pub mod fallback;
+pub mod fault;
+pub mod features;
 mod lenient;
 pub mod limits;
 pub mod lists;
