@@ -14,6 +14,7 @@ pub mod features;
 mod lenient;
 pub mod limits;
 pub mod lists;
+pub mod memory_scope;
 pub mod names;
 pub mod nearest;
 pub mod outcome;
