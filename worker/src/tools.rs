@@ -55,7 +55,7 @@ impl CoreTools {
         let resources = &inputs.part.resources;
         let spec = &inputs.revision.spec;
         Self::new(resources, FocusCache::new(memory, writer, focus_cache_bytes))
-            .with_memory_bank(MemoryBank::new(memory, writer, &inputs.part, spec.bank()))
+            .with_memory_bank(MemoryBank::new(memory, writer, &inputs.part, spec))
             .with_continued(memory, inputs.part.continues.as_ref())
             .with_endpoints(&spec.resources, resources, addresses, inputs.redactor.clone())
     }
@@ -104,6 +104,13 @@ impl CoreTools {
     pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
         let workspace = Arc::unwrap_or_clone(self.workspace).with_hidden_dirs(dirs)?;
         Ok(Self { workspace: Arc::new(workspace), ..self })
+    }
+
+    /// Writes the notes of the Skill that the memory bank does not have yet.
+    pub fn write_first_notes(&self) {
+        if let Some(bank) = &self.bank {
+            bank.write_first_notes();
+        }
     }
 
     /// Returns whether the memory bank has notes that this Job may read.
