@@ -19,6 +19,7 @@ mod reach;
 mod read_only;
 mod reading;
 mod sends;
+mod texts;
 mod unmatched;
 mod workflows;
 
@@ -47,6 +48,7 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
+    findings.extend(texts::findings(spec));
     findings.extend(reach::of_sidecar(spec));
     findings.extend(reach::findings(spec));
     findings.sort_by_key(|finding| finding.severity);
