@@ -247,7 +247,7 @@ mod tests {
         let out = String::from_utf8(output.stdout).unwrap();
         let line = 1 + input.lines().position(|line| line.contains("skillMdRef")).unwrap();
         let finding = format!(
-            "-:{line}:25: error: Skill/x: spec.features[0].ext.skillMdRef: \"#refnuds\" is no section of spec.docs (did you mean \"#refunds\"?)\n"
+            "<stdin>:{line}:25: error: Skill/x: spec.features[0].ext.skillMdRef: \"#refnuds\" is no section of spec.docs (did you mean \"#refunds\"?)\n"
         );
         assert_eq!(out, finding);
         // The error of a field that cannot be read is not repeated.
