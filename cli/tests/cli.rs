@@ -231,6 +231,27 @@ mod tests {
         );
         assert_eq!(lint(&format!("{skill}{job}  resource: {{}}\n")).len(), 1);
         assert_eq!(lint(&format!("{skill}{job}  resources: {{codebase: 7}}\n")).len(), 1);
+        let skill = format!("{MANIFEST}  memory: {{scope: [progress]}}\n");
+        assert_eq!(lint(&format!("{skill}{job}  memoryScope: [progress]\n")), Vec::<String>::new());
+        assert_eq!(
+            lint(&format!("{skill}{job}  memoryScope: [progress, techContext]\n")),
+            ["spec.memoryScope[1]: memory.scope of the Skill has only progress: leave techContext out"]
+        );
+    }
+
+    #[test]
+    fn a_feature_that_refers_to_nothing_is_found_at_its_place() {
+        let features = "  features:\n    - name: a\n      testScenario: Given x\n      expectedResult: y\n      ext: {skillMdRef: \"#refnuds\"}\n";
+        let input = format!("{MANIFEST}  docs: \"# Refunds\"\n{features}");
+        let output = bloomery(&["lint", "-"], input.as_bytes());
+        let out = String::from_utf8(output.stdout).unwrap();
+        let line = 1 + input.lines().position(|line| line.contains("skillMdRef")).unwrap();
+        let finding = format!(
+            "<stdin>:{line}:25: error: Skill/x: spec.features[0].ext.skillMdRef: \"#refnuds\" is no section of spec.docs (did you mean \"#refunds\"?)\n"
+        );
+        assert_eq!(out, finding);
+        // The error of a field that cannot be read is not repeated.
+        assert_eq!(lint(&format!("{MANIFEST}  docs: [a]\n{features}")).len(), 1);
     }
 
     #[test]

@@ -382,9 +382,10 @@ pub enum Reason {
     ///
     /// Remedy: none.
     Ended,
-    /// The bindings of the Job do not fit the Skill's resources. The message names every fault.
+    /// The bindings of the Job do not fit the Skill's resources, or its `memoryScope` does not fit that of the Skill. The message names
+    /// every fault.
     ///
-    /// Remedy: create the Job again with correct `resources`, or correct the Skill.
+    /// Remedy: create the Job again with correct `resources` and `memoryScope`, or correct the Skill.
     ResourcesInvalid,
     /// An object that the Job binds does not exist yet.
     ///

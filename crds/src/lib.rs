@@ -7,10 +7,14 @@
 pub mod address;
 pub mod canonical;
 pub mod conditions;
+pub mod docs;
 pub mod fallback;
+pub mod fault;
+pub mod features;
 mod lenient;
 pub mod limits;
 pub mod lists;
+pub mod memory_scope;
 pub mod names;
 pub mod nearest;
 pub mod outcome;

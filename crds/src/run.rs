@@ -13,7 +13,7 @@ use crate::tool_pins::ToolPins;
 use crate::unknown::{self, Read};
 pub use crate::v1alpha1::GivenReply;
 use crate::v1alpha1::{
-    ApprovalVerdict, ApprovedCall, AskedCall, LogPosition, ModelProvider, ResourceType, SkillSpec, ToolPolicy,
+    ApprovalVerdict, ApprovedCall, AskedCall, CoreNote, LogPosition, ModelProvider, ResourceType, SkillSpec, ToolPolicy,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -187,6 +187,9 @@ pub struct JobPart {
     /// The Job that this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<ContinuedJob>,
+    /// The core notes of the memory bank that the Job reads at its start. `None` for all that the Skill has in its scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_scope: Option<Vec<CoreNote>>,
     /// The report endpoint. `None` in local mode, where there is no operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportEndpoint>,

@@ -5,8 +5,10 @@ use super::cluster::{ObjectOutput, PlaceArgs};
 use super::values::{Error, name};
 use crate::local::older_jobs::OLDER_JOBS_DIR;
 use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
+use bloomery_crds::v1alpha1::CoreNote;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use strum::IntoEnumIterator;
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -52,8 +54,12 @@ pub struct RunArgs {
     /// Continue a Job of the Skill that has ended: the model sees its goal and its answer first
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub continues: Option<String>,
+    /// Read only these core notes of the memory bank at the start (names separated by commas) [default: those in
+    /// memory.scope of the Skill]
+    #[arg(long, value_name = "NOTE", value_delimiter = ',', value_parser = core_note)]
+    pub memory_scope: Vec<CoreNote>,
     /// Resume a Job that was parked or interrupted
-    #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key", "continues"])]
+    #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key", "continues", "memory_scope"])]
     pub resume: Option<String>,
     /// How long a failing model or MCP server is retried, in seconds. A request to a model without a response times out
     /// after the timeout of the Model (120 s by default)
@@ -183,6 +189,14 @@ fn pair(text: &str) -> Result<(String, String), Error> {
         return Err(Error("must be NAME=VALUE, and neither may be empty".to_owned()));
     }
     Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Parses the name of a core note.
+fn core_note(text: &str) -> Result<CoreNote, Error> {
+    text.parse().map_err(|_| {
+        let names: Vec<String> = CoreNote::iter().map(|note| note.to_string()).collect();
+        Error(format!("must be one of {}", names.join(", ")))
+    })
 }
 
 /// Parses the key of a Job.

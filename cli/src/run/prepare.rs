@@ -13,8 +13,9 @@ use crate::local::writer::{random_hex, unique_writer};
 use crate::local::{DEFAULT_SKILL, memory, older_jobs, owner};
 use crate::text;
 use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::memory_scope;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision};
-use bloomery_crds::v1alpha1::Limits;
+use bloomery_crds::v1alpha1::{CoreNote, Limits};
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
@@ -74,6 +75,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
             Some(server) => server,
             None => None,
         };
+        errors.collect(check_memory_scope(args, loaded));
         (server, errors.collect(bind_resources(args, loaded)))
     });
     match (goal, limits, skill, models, server_and_resources) {
@@ -103,6 +105,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         models: models.endpoints.iter().map(without_ram_key).collect(),
         resources,
         continues: continued_job(directory, args.continues.as_deref())?,
+        memory_scope: memory_scope_of(args),
     };
     let (name, spec) = (loaded.name.clone(), loaded.spec.clone());
     let revision = Revision::new(name, spec, server.mcp);
@@ -218,6 +221,18 @@ fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResour
     resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
 }
 
+/// Returns the core notes that `--memory-scope` names, if it is given.
+fn memory_scope_of(args: &RunArgs) -> Option<Vec<CoreNote>> {
+    (!args.memory_scope.is_empty()).then(|| args.memory_scope.clone())
+}
+
+/// Checks that `--memory-scope` names only notes in the scope of the Skill.
+fn check_memory_scope(args: &RunArgs, skill: &LoadedSkill) -> Result<(), Error> {
+    let faults = memory_scope::faults(&skill.spec, memory_scope_of(args).as_deref());
+    let reasons: Vec<&str> = faults.iter().filter_map(|fault| Some(fault.split_once(": ")?.1)).collect();
+    if reasons.is_empty() { Ok(()) } else { Err(Error::usage(format!("--memory-scope: {}", reasons.join(" ")))) }
+}
+
 /// Returns a unique key that contains the current time.
 fn new_key() -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
@@ -255,6 +270,7 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
                 && existing.part.resources == new.part.resources
                 && existing.part.revision == new.part.revision
                 && existing.part.continues == new.part.continues
+                && existing.part.memory_scope == new.part.memory_scope
         }
         None if directory.record(key).exists() => {
             let record = directory.record(key);

@@ -3,29 +3,33 @@
 mod context;
 mod endpoint;
 mod engine;
+mod features;
 mod intents;
 mod mcp;
 mod memory;
 mod pods;
 mod policy;
 mod resource;
+mod scripts;
 mod tool;
 mod verified_tools;
 
 pub use context::Context;
 pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
 pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
+pub use features::{Feature, FeatureExtension};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{
     McpBinding, McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer, McpService, McpTransport,
 };
-pub use memory::{BankUse, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
+pub use memory::{BankUse, CoreNote, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
 pub use pods::{PodField, PodSettings, Pods};
 pub use policy::{
     ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, ListSource, Policy, StepEvidence,
     StepExpectation, ToolPolicy, Workflow,
 };
 pub use resource::{ResourceDeclaration, ResourceType};
+pub use scripts::Scripts;
 pub use tool::{CallPolicy, OutputField, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
 pub use verified_tools::{FoundTools, VerifiedTools};
 
@@ -78,6 +82,11 @@ pub struct SkillSpec {
     pub version: Option<u32>,
     /// The problem that the Skill solves.
     pub problem: Problem,
+    /// The goal of the Skill: what each of its Jobs achieves for the goal that it is given. It is a part of the prompt and of the check of
+    /// the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 2048))]
+    pub goal: Option<String>,
     /// The role and the persona of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
@@ -109,6 +118,27 @@ pub struct SkillSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
     pub acceptance_criteria: Vec<String>,
+    /// The parts of what the Skill does, each with its test. The prompt has all that are not optional, as far as there is room. The agent
+    /// reads the others when it applies them (`apply_feature`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub features: Vec<Feature>,
+    /// The documentation for the agent, as Markdown. The prompt has its headers, and the agent reads a section when it needs it
+    /// (`skill_doc`). `docs`, `features`, `memory.notes` and `scripts.files` have together at most 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 16384))]
+    pub docs: Option<String>,
+    /// The scripts that Jobs of the Skill can run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripts: Option<Scripts>,
+    /// The names of the Skills of the namespace that Jobs of this Skill may invoke, or `*` for all. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 32),
+        inner(length(min = 1, max = 50), regex(pattern = r"^(\*|[a-z]([-a-z0-9]*[a-z0-9])?)$")),
+        extend("x-kubernetes-list-type" = "set")
+    )]
+    pub skills: Vec<String>,
     /// The summaries of bound file systems in the first prompt. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,

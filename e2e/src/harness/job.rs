@@ -3,7 +3,7 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::v1alpha1::{AskedQuestion, Job, JobSpec, JobStatus, Limits, Reply};
+use bloomery_crds::v1alpha1::{AskedQuestion, CoreNote, Job, JobSpec, JobStatus, Limits, Reply};
 use bloomery_testkit::json::typed;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Event, Pod};
@@ -98,6 +98,13 @@ impl JobDraft<'_> {
     #[must_use]
     pub fn continuing(mut self, job: &str) -> Self {
         self.job.spec.continues = Some(job.to_owned());
+        self
+    }
+
+    /// Reads only these core notes at its start.
+    #[must_use]
+    pub fn reading(mut self, notes: &[CoreNote]) -> Self {
+        self.job.spec.memory_scope = Some(notes.to_vec());
         self
     }
 

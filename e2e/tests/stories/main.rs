@@ -63,5 +63,6 @@ mod takeover;
 mod templates;
 mod tenant_limits;
 mod tenants;
+mod texts;
 mod upgrade;
 mod versions;

@@ -124,6 +124,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         asked: Vec::new(),
         approved_call: None,
         continues: Some(Continued { name: "refund-0".into(), uid: "uid-0".into(), run_key: None }),
+        memory_scope: None,
         pins: None,
         tenant_tools: None,
         replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],

@@ -66,7 +66,8 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
     let server = compiled.spec.mcp_server.as_ref();
-    let bound = resources::resolve_resources(&compiled.spec.resources, server, &job.spec.resources, &claims)
+    let bound = resources::check_memory_scope(&compiled.spec, &job.spec)
+        .and_then(|()| resources::resolve_resources(&compiled.spec.resources, server, &job.spec.resources, &claims))
         .map_err(|wait| blocked_by_bindings(status, wait))?;
     let find_service = |name: &str| services.get(name).cloned();
     let egress = Egress::new(settings, namespace, &find_service);
@@ -111,6 +112,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         approvals,
         asked: asked_calls::recorded(status),
         continues: resolve_continued_job(job, status, continued.as_deref())?,
+        memory_scope: job.spec.memory_scope.clone(),
         replies: fetched.pending_replies().collect(),
         pins,
         tenant_tools,

@@ -7,7 +7,7 @@ use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
 use bloomery_crds::tool_pins::ToolPins;
-use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, PodSettings, RevisionRef, ToolPolicy};
+use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, CoreNote, LogPosition, PodSettings, RevisionRef, ToolPolicy};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -68,6 +68,8 @@ pub struct ValidAttempt {
     pub asked: Vec<AskedCall>,
     /// The Job that this one continues.
     pub continues: Option<Continued>,
+    /// The core notes that the Job reads at its start. `None` for all that the Skill has in its scope.
+    pub memory_scope: Option<Vec<CoreNote>>,
     /// The replies that the log may not have yet.
     pub replies: Vec<GivenReply>,
     /// The pins of the tools of the MCP server, if they belong to the server of the revision.

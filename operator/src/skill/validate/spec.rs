@@ -5,6 +5,7 @@
 
 use bloomery_cel::Dialect;
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
+use bloomery_crds::features;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
 use bloomery_crds::sidecar;
@@ -17,7 +18,8 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
     faults.extend(condition_faults(spec));
     faults.extend(schema_fault(spec));
     faults.extend(workflow_faults(spec));
-    faults.extend(sidecar::faults(spec).into_iter().map(|fault| format!("{}: {}.", fault.path, fault.message)));
+    let shared = sidecar::faults(spec).into_iter().chain(features::faults(spec));
+    faults.extend(shared.map(|fault| format!("{}: {}.", fault.path, fault.message)));
     faults
 }
 
@@ -151,6 +153,19 @@ mod tests {
         let server = json!({"container": {"image": "db:1", "bindings": [{"resource": "ledger", "env": "DB"}]}});
         spec.mcp_server = serde_json::from_value(server).unwrap();
         let fault = "spec.mcpServer.container.bindings: is only allowed with scope Job: all Jobs share another server.";
+        assert_eq!(faults(&spec), [fault]);
+    }
+
+    #[test]
+    fn a_feature_that_refers_to_nothing_is_a_fault() {
+        let mut spec = fixtures::complete().spec;
+        spec.docs = Some("# Refunds\nWithin 30 days.\n".into());
+        let feature = |reference: &str| json!([{"name": "a", "testScenario": "Given x", "expectedResult": "y", "ext": {"skillMdRef": reference}}]);
+        spec.features = serde_json::from_value(feature("#refunds")).unwrap();
+        assert_eq!(faults(&spec), [""; 0]);
+        spec.features = serde_json::from_value(feature("#refnuds")).unwrap();
+        let fault =
+            "spec.features[0].ext.skillMdRef: \"#refnuds\" is no section of spec.docs (did you mean \"#refunds\"?).";
         assert_eq!(faults(&spec), [fault]);
     }
 

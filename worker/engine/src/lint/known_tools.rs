@@ -84,8 +84,12 @@ impl KnownTools {
 /// Returns the core tools that a Job of the Skill can have, each with the schema of its arguments.
 fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
     let has_endpoint = spec.resources.iter().any(|declared| declared.kind == ResourceType::ApiEndpoint);
-    let tools = core_tools::definitions().into_iter();
-    let tools = tools.filter(|tool| has_endpoint || !core_tools::http::NAMES.contains(&tool.name.as_str()));
+    let can_have = |name: &str| match name {
+        core_tools::SKILL_DOC => spec.docs.is_some(),
+        core_tools::APPLY_FEATURE => !spec.features.is_empty(),
+        _ => has_endpoint || !core_tools::http::NAMES.contains(&name),
+    };
+    let tools = core_tools::definitions().into_iter().filter(|tool| can_have(&tool.name));
     tools.map(|tool| (tool.name, tool.input_schema)).collect()
 }
 

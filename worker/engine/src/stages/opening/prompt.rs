@@ -1,5 +1,6 @@
 //! The system prompt. The opening renders it once and stores it in `conversation.opened`.
 
+use super::skill_sections;
 use crate::core_tools;
 use crate::event::{ContextKind, ContextPart};
 use crate::rules::expectations;
@@ -30,6 +31,7 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
         parts.push(persona);
     }
     parts.push(format!("# Problem\n{}", skill.problem.statement.trim()));
+    parts.extend(skill_sections::goal(skill));
     if !skill.problem.goals.is_empty() {
         parts.push(format!("# Goals\n{}", list(&skill.problem.goals)));
     }
@@ -42,6 +44,7 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
         parts.push(format!("# Skill guardrails\n{}", list(guardrails)));
     }
     parts.extend(workflows_section(shared));
+    parts.extend(skill_sections::sections(shared));
     parts.extend(expectations::criteria_section(skill));
     parts.extend(expectations::answer_section(skill));
     Ok(parts.join("\n\n"))
