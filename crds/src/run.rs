@@ -35,6 +35,9 @@ const FIRST_LEVEL: u32 = 1;
 /// The key of a ConfigMap that contains the revision.
 pub const REVISION_KEY: &str = "revision.json";
 
+/// The beginning of the keys of that ConfigMap that contain the scripts, each followed by the name of the file.
+pub const SCRIPT_KEY_PREFIX: &str = "script.";
+
 /// The largest Job's part, in bytes.
 pub const MAX_JOB_PART_BYTES: usize = 64 * 1024;
 
@@ -105,12 +108,22 @@ pub struct Revision {
     /// The address of the Skill's MCP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpEndpoint>,
+    /// The address of the sidecar that runs the Skill's scripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripts: Option<McpEndpoint>,
 }
 
 impl Revision {
     /// Returns the revision of a Skill, for workers of this version's level.
     pub fn new(skill: impl Into<String>, spec: SkillSpec, mcp: Option<McpEndpoint>) -> Self {
-        Self { version: VERSION, skill: skill.into(), min_worker_level: named_level(WORKER_LEVEL), spec, mcp }
+        Self {
+            version: VERSION,
+            skill: skill.into(),
+            min_worker_level: named_level(WORKER_LEVEL),
+            spec,
+            mcp,
+            scripts: None,
+        }
     }
 }
 

@@ -69,7 +69,7 @@ impl TenantLimits {
                 "spec.engine.limits.{field}: the namespace allows at most {max}{unit}, and the Skill asks for {asked}{unit}."
             ))
         });
-        self.remarks(|name| !is_of_tools(name)).chain(self.image_fault(skill)).chain(over).collect()
+        self.remarks(|name| !is_of_tools(name)).chain(self.image_faults(skill)).chain(over).collect()
     }
 
     /// Returns a sentence about the tools of a Skill that the tool policy denies, and one for each annotation that cannot be read. Core
@@ -94,16 +94,22 @@ impl TenantLimits {
         unreadable.map(|name| format!("The annotation {name} of the namespace cannot be read, so it allows nothing."))
     }
 
-    fn image_fault(&self, skill: &SkillSpec) -> Option<String> {
-        let image = &skill.mcp_server.as_ref()?.container.as_ref()?.image;
-        let allowed = self.images.as_ref()?;
-        let is_allowed = allowed.iter().any(|allowed| is_or_is_below(image, allowed));
-        (!is_allowed).then(|| {
-            format!(
-                "spec.mcpServer.container.image: the namespace may run images that begin with {}, and not {image}.",
-                allowed.join(" or ")
-            )
-        })
+    /// Returns a sentence for each image of a Skill that is not allowed.
+    fn image_faults(&self, skill: &SkillSpec) -> Vec<String> {
+        let Some(allowed) = &self.images else { return Vec::new() };
+        let of_server = skill.mcp_server.as_ref().and_then(|server| server.container.as_ref());
+        let images = [
+            ("spec.mcpServer.container.image", of_server.map(|container| &container.image)),
+            ("spec.scripts.image", skill.scripts.as_ref().map(|scripts| &scripts.image)),
+        ];
+        let is_denied = |image: &String| !allowed.iter().any(|allowed| is_or_is_below(image, allowed));
+        let denied =
+            images.into_iter().filter_map(|(field, image)| Some((field, image.filter(|image| is_denied(image))?)));
+        let sentence = |(field, image): (&str, &String)| {
+            let allowed = allowed.join(" or ");
+            format!("{field}: the namespace may run images that begin with {allowed}, and not {image}.")
+        };
+        denied.map(sentence).collect()
     }
 }
 
@@ -327,6 +333,25 @@ mod tests {
         #[case] expected: &[&str],
     ) {
         assert_eq!(limits(&settings(), annotations).exceeded(&asking(image, asked).spec), expected);
+    }
+
+    #[test]
+    fn the_image_of_scripts_must_be_allowed() {
+        let exceeded = |image: &str| {
+            let scripts = json!({"image": image, "files": {"check.sh": "exit 0"}});
+            let limits = json!({"limits": {"tokens": 1}});
+            let skill = skill(&json!({"problem": {"statement": "p"}, "scripts": scripts, "engine": limits}));
+            limits_of_images().exceeded(&skill.spec)
+        };
+        assert_eq!(exceeded("registry.example/team/shell:1"), [""; 0]);
+        let fault =
+            "spec.scripts.image: the namespace may run images that begin with registry.example/team, and not busybox.";
+        assert_eq!(exceeded("busybox"), [fault]);
+    }
+
+    fn limits_of_images() -> TenantLimits {
+        let settings = json!({"allowedImages": ["registry.example/team"]});
+        limits(&serde_json::from_value(settings).unwrap(), &[])
     }
 
     #[rstest]

@@ -108,7 +108,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             },
         ],
         external_mcp: None,
-        sidecar: None,
+        sidecars: Vec::new(),
         network_policy: None,
         shared_hosts: Vec::new(),
         denied_ranges: Vec::new(),
