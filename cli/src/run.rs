@@ -14,6 +14,7 @@ mod prepare;
 mod ram_key;
 mod resources;
 mod screen;
+mod scripts;
 mod server;
 mod short_secrets;
 mod signals;
@@ -21,6 +22,7 @@ pub mod skill;
 mod stdout;
 mod steps;
 mod templates;
+mod tools;
 mod vendor;
 
 use crate::args::RunArgs;

@@ -47,7 +47,7 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
-    findings.extend(reach::of_sidecar(spec));
+    findings.extend(reach::of_sidecars(spec));
     findings.extend(reach::findings(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings

@@ -3,13 +3,14 @@
 use super::finding::Finding;
 use crate::core_tools;
 use bloomery_crds::resources::unused_secrets;
-use bloomery_crds::sidecar;
 use bloomery_crds::tool_pattern;
 use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_crds::{scripts, sidecar};
 
-/// Returns the errors of an MCP server that each worker pod has as a sidecar.
-pub(super) fn of_sidecar(spec: &SkillSpec) -> impl Iterator<Item = Finding> {
-    sidecar::faults(spec).into_iter().map(|fault| Finding::error(fault.path, fault.message))
+/// Returns the errors of the sidecars of worker pods: the MCP server of a Job, and the scripts.
+pub(super) fn of_sidecars(spec: &SkillSpec) -> impl Iterator<Item = Finding> {
+    let faults = sidecar::faults(spec).into_iter().chain(scripts::faults(spec));
+    faults.map(|fault| Finding::error(fault.path, fault.message))
 }
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
@@ -35,9 +36,12 @@ pub fn server_tools(spec: &SkillSpec) -> Vec<&str> {
     let held = policy.clone().flat_map(|policy| &policy.approvals).map(|rule| rule.tool_id.as_str());
     let rules = policy.filter_map(|policy| policy.tools.as_ref()?.allowed.as_ref());
     let allowed = rules.flatten().map(String::as_str);
-    let core = core_tools::names();
+    let (core, scripts) = (core_tools::names(), scripts::tools_of(spec));
     let mut tools = Vec::new();
-    let is_of_server = |pattern: &&str| !core.iter().any(|tool| tool_pattern::matches(pattern, tool));
+    let own = || core.iter().copied().chain(scripts.keys().map(String::as_str));
+    let may_be_unread = |pattern: &str| scripts::has_unread(spec) && pattern.starts_with(scripts::PREFIX);
+    let is_of_server =
+        |pattern: &&str| !own().any(|tool| tool_pattern::matches(pattern, tool)) && !may_be_unread(pattern);
     for name in declared.chain(held).chain(allowed).filter(is_of_server) {
         if !tools.contains(&name) {
             tools.push(name);
