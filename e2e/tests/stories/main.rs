@@ -55,6 +55,7 @@ mod rights;
 mod roles;
 mod run_keys;
 mod scale;
+mod scripts;
 mod sidecars;
 mod stages;
 mod starts;
