@@ -35,9 +35,6 @@ const FIRST_LEVEL: u32 = 1;
 /// The key of a ConfigMap that contains the revision.
 pub const REVISION_KEY: &str = "revision.json";
 
-/// The beginning of the keys of that ConfigMap that contain the scripts, each followed by the name of the file.
-pub const SCRIPT_KEY_PREFIX: &str = "script.";
-
 /// The largest Job's part, in bytes.
 pub const MAX_JOB_PART_BYTES: usize = 64 * 1024;
 

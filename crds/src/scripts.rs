@@ -52,6 +52,11 @@ pub fn has_unread(spec: &SkillSpec) -> bool {
     spec.scripts.as_ref().is_some_and(|scripts| scripts.config_map.is_some())
 }
 
+/// Returns the key of a revision's ConfigMap that contains a script. It is mounted as a file.
+pub fn revision_key(file: &str) -> String {
+    format!("script.{file}")
+}
+
 /// Returns the time limit of a script, in seconds.
 pub fn timeout_seconds(scripts: &Scripts) -> u64 {
     let seconds = scripts.timeout.as_ref().map_or(DEFAULT_TIMEOUT_SECONDS, whole_seconds);

@@ -8,8 +8,8 @@ use super::sidecar::Sidecar;
 use crate::settings::McpSettings;
 use crate::worker_pod::volume;
 use bloomery_crds::pod::SCRIPTS_CONTAINER;
-use bloomery_crds::run::{McpEndpoint, SCRIPT_KEY_PREFIX};
-use bloomery_crds::scripts::timeout_seconds;
+use bloomery_crds::run::McpEndpoint;
+use bloomery_crds::scripts::{revision_key, timeout_seconds};
 use bloomery_crds::v1alpha1::{McpContainer, McpServer, McpTransport, Scripts, SkillSpec};
 use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, KeyToPath, Volume};
 
@@ -71,7 +71,7 @@ fn port(spec: &SkillSpec) -> u16 {
 }
 
 fn files(scripts: &Scripts, revision: &str) -> Volume {
-    let item = |file: &String| KeyToPath { key: format!("{SCRIPT_KEY_PREFIX}{file}"), path: file.clone(), mode: None };
+    let item = |file: &String| KeyToPath { key: revision_key(file), path: file.clone(), mode: None };
     let source = ConfigMapVolumeSource {
         name: revision.to_owned(),
         items: Some(scripts.files.keys().map(item).collect()),

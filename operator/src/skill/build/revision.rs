@@ -4,7 +4,8 @@ use super::super::validate::{InvalidSkill, ValidMcp, ValidSkill};
 use super::metadata::metadata;
 use crate::mcp_container::scripts;
 use bloomery_crds::names;
-use bloomery_crds::run::{self, McpEndpoint, REVISION_KEY, Revision, SCRIPT_KEY_PREFIX};
+use bloomery_crds::run::{self, McpEndpoint, REVISION_KEY, Revision};
+use bloomery_crds::scripts::revision_key;
 use bloomery_crds::v1alpha1::{RevisionRef, SkillSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 
@@ -29,7 +30,7 @@ pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), In
 /// The scripts, each under a key of its own, which is mounted as a file.
 fn script_files(skill: &ValidSkill) -> impl Iterator<Item = (String, String)> {
     let files = skill.spec.scripts.iter().flat_map(|scripts| &scripts.files);
-    files.map(|(file, text)| (format!("{SCRIPT_KEY_PREFIX}{file}"), text.clone()))
+    files.map(|(file, text)| (revision_key(file), text.clone()))
 }
 
 /// The URL of the MCP server for a pod of the namespace.
