@@ -1,6 +1,7 @@
 //! The scripts of a Skill: which tools they are, their texts, and their faults (`docs/explanation/tools.md`).
 
 use crate::sidecar::Fault;
+use crate::tool_pattern::matches;
 use crate::v1alpha1::{Scripts, SkillSpec, whole_seconds};
 use std::collections::BTreeMap;
 
@@ -50,6 +51,12 @@ pub fn tools_of(spec: &SkillSpec) -> BTreeMap<String, &str> {
 /// Returns whether a Skill has scripts in a ConfigMap that is not read yet.
 pub fn has_unread(spec: &SkillSpec) -> bool {
     spec.scripts.as_ref().is_some_and(|scripts| scripts.config_map.is_some())
+}
+
+/// Returns whether a name of a tool, or a pattern, may stand for a script of a Skill. A file of a ConfigMap that is not read yet may have
+/// any name.
+pub fn may_match(spec: &SkillSpec, pattern: &str) -> bool {
+    (has_unread(spec) && pattern.starts_with(PREFIX)) || tools_of(spec).keys().any(|tool| matches(pattern, tool))
 }
 
 /// Returns the key of a revision's ConfigMap that contains a script. It is mounted as a file.
@@ -194,6 +201,17 @@ mod tests {
         let faults = faults(&with_files(files));
         assert!(faults.len() == 1 && faults[0].path == "spec.scripts.files", "{faults:?}");
         assert!(faults[0].message.starts_with(expected), "{faults:?}");
+    }
+
+    #[rstest]
+    #[case::the_name("script_check", json!(null), true)]
+    #[case::a_pattern("script_*", json!(null), true)]
+    #[case::another("script_test", json!(null), false)]
+    #[case::not_read_yet("script_test", json!("checks"), true)]
+    #[case::of_a_server("get_order", json!("checks"), false)]
+    fn a_name_may_be_that_of_a_script(#[case] name: &str, #[case] config_map: Value, #[case] expected: bool) {
+        let scripts = json!({"image": "busybox", "files": {"check.sh": "exit 0"}, "configMap": config_map});
+        assert_eq!(may_match(&spec(&scripts), name), expected);
     }
 
     #[test]

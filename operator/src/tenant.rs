@@ -6,6 +6,7 @@
 use crate::settings::TenantSettings;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
+use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::{is_pattern, matches};
 use bloomery_crds::v1alpha1::{Limits, Skill, SkillSpec, ToolPolicy, whole_seconds};
 use std::collections::BTreeMap;
@@ -78,6 +79,7 @@ impl TenantLimits {
         let pins = skill.status.as_ref().and_then(|status| status.tools.as_ref()?.pins.as_ref());
         let is_of_server = |name: &str| {
             pins.is_none_or(|pins| pins.others.is_some() || pins.tools.iter().any(|tool| matches(name, &tool.name)))
+                || scripts::may_match(&skill.spec, name)
         };
         let is_denied =
             |name: &str| self.tools.blocking_entry(name).is_some() || (is_of_server(name) && !self.tools.allows(name));
@@ -289,6 +291,11 @@ mod tests {
         let tools = json!({"server": digest, "pins": pins, "found": found});
         skill.status = Some(serde_json::from_value(json!({"tools": tools})).unwrap());
         assert_eq!(denied(&skill, &[]), [sentence("get_secret, send_money")]);
+        let scripts = json!({"image": "busybox", "files": {"http_get": "exit 0"}});
+        let mut with_script = skill.clone();
+        with_script.spec.scripts = serde_json::from_value(scripts).unwrap();
+        with_script.spec.tools[3].name = "script_http_get".into();
+        assert_eq!(denied(&with_script, &[]), [sentence("get_secret, send_money, script_http_get")]);
         let unreadable =
             "The annotation bloomery.dev/blocked-tools of the namespace cannot be read, so it allows nothing.";
         let all = sentence("get_secret, get_order, send_money, http_get");

@@ -36,12 +36,10 @@ pub fn server_tools(spec: &SkillSpec) -> Vec<&str> {
     let held = policy.clone().flat_map(|policy| &policy.approvals).map(|rule| rule.tool_id.as_str());
     let rules = policy.filter_map(|policy| policy.tools.as_ref()?.allowed.as_ref());
     let allowed = rules.flatten().map(String::as_str);
-    let (core, scripts) = (core_tools::names(), scripts::tools_of(spec));
+    let core = core_tools::names();
     let mut tools = Vec::new();
-    let own = || core.iter().copied().chain(scripts.keys().map(String::as_str));
-    let may_be_unread = |pattern: &str| scripts::has_unread(spec) && pattern.starts_with(scripts::PREFIX);
-    let is_of_server =
-        |pattern: &&str| !own().any(|tool| tool_pattern::matches(pattern, tool)) && !may_be_unread(pattern);
+    let is_core = |pattern: &str| core.iter().any(|tool| tool_pattern::matches(pattern, tool));
+    let is_of_server = |pattern: &&str| !is_core(pattern) && !scripts::may_match(spec, pattern);
     for name in declared.chain(held).chain(allowed).filter(is_of_server) {
         if !tools.contains(&name) {
             tools.push(name);
