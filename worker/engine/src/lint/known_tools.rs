@@ -25,7 +25,8 @@ impl KnownTools {
     /// Returns the core tools, the scripts, and the tools in the server's list. Without a list, or if it is empty, returns those that the
     /// Skill declares instead. A server without tools has none that a rule could miss.
     pub(super) fn new<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Self {
-        let core = core_tools(spec);
+        let (core, scripts) = (core_tools(spec), scripts::tools_of(spec));
+        let of_scripts: Value = serde_json::from_str(scripts::INPUT_SCHEMA).unwrap_or_default();
         let mut schemas: BTreeMap<&str, &Value> = core.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
         let (mut is_complete, mut may_have_other_fields) = (false, false);
         for (name, schema) in listed.into_iter().filter(|(name, _)| !core_tools::is_reserved(name)) {
@@ -34,8 +35,6 @@ impl KnownTools {
             may_have_other_fields |= accepts_unlisted(schema);
         }
         // A script wins over a tool of the server.
-        let scripts = scripts::tools_of(spec);
-        let of_scripts: Value = serde_json::from_str(scripts::INPUT_SCHEMA).unwrap_or_default();
         for name in scripts.keys() {
             schemas.insert(name, &of_scripts);
             may_have_other_fields |= accepts_unlisted(&of_scripts);
