@@ -69,10 +69,12 @@ fn read_input() -> mpsc::Receiver<Message> {
     let (sender, messages) = mpsc::channel(MAX_MESSAGES);
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            match Message::read(&line) {
-                Some(message) if sender.blocking_send(message).is_ok() => {}
-                Some(_) => return,
-                None => stop::log("the client sent a line that is no message"),
+            let Some(message) = Message::read(&line) else {
+                stop::log("the client sent a line that is no message");
+                continue;
+            };
+            if sender.blocking_send(message).is_err() {
+                return;
             }
         }
     });

@@ -13,7 +13,7 @@ fn check() -> Value {
 
 #[rstest]
 #[case::of_the_script("script_check", check(), true)]
-#[case::misspelled("script_chek", check(), false)]
+#[case::misspelled("script_checks", check(), false)]
 #[case::of_no_script("script_check", Value::Null, false)]
 #[case::not_read_yet("script_other", json!({"image": "busybox", "configMap": "checks"}), true)]
 fn a_rule_must_match_a_script_if_the_tools_of_the_server_are_known(
