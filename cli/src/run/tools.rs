@@ -34,7 +34,7 @@ pub fn connect(
 /// Returns what shows the standard error of a program.
 fn listener(screen: &Screen) -> mcp::StderrListener {
     let screen = screen.clone();
-    Arc::new(move |line| screen.print_dimmed(line))
+    Arc::new(move |line: &str| screen.print_dimmed(line))
 }
 
 /// Creates the client of the MCP server, if the Job has one.

@@ -218,7 +218,7 @@ done
         let answer = json!({"content": [{"type": "text", "text": name}]}).to_string();
         let argv = ["sh", "-c", SERVER, "sh", &list, &answer].map(str::to_owned).to_vec();
         let env = [("PATH".to_owned(), std::env::var("PATH").unwrap())].into();
-        mcp::Client::program(mcp::Program { argv, env, listener: Arc::new(|_| {}) }, Redactor::default())
+        mcp::Client::program(mcp::Program { argv, env, listener: Arc::new(|_: &str| {}) }, Redactor::default())
     }
 
     fn skill() -> SkillSpec {
