@@ -15,6 +15,7 @@ mod prepare;
 mod ram_key;
 mod resources;
 mod screen;
+mod scripts;
 mod server;
 mod short_secrets;
 mod signals;
@@ -22,6 +23,7 @@ pub mod skill;
 mod stdout;
 mod steps;
 mod templates;
+mod tools;
 mod vendor;
 
 use crate::args::RunArgs;

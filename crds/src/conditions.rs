@@ -200,6 +200,10 @@ pub enum Reason {
     ///
     /// Remedy: create the ConfigMap with the key in the Skill's namespace, or correct the name; the Skill becomes ready by itself.
     ListNotFound,
+    /// The ConfigMap that `spec.scripts.configMap` of the Skill names does not exist.
+    ///
+    /// Remedy: create the ConfigMap in the Skill's namespace, or correct the name; the Skill becomes ready by itself.
+    ScriptsNotFound,
     /// The Skill that the Job names does not exist.
     ///
     /// Remedy: create the Skill; the Job starts then.

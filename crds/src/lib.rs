@@ -24,6 +24,7 @@ pub mod probe;
 pub mod report;
 pub mod resources;
 pub mod run;
+pub mod scripts;
 pub mod sidecar;
 pub mod skill_directory;
 pub mod text;

@@ -105,12 +105,22 @@ pub struct Revision {
     /// The address of the Skill's MCP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpEndpoint>,
+    /// The address of the sidecar that runs the Skill's scripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripts: Option<McpEndpoint>,
 }
 
 impl Revision {
     /// Returns the revision of a Skill, for workers of this version's level.
     pub fn new(skill: impl Into<String>, spec: SkillSpec, mcp: Option<McpEndpoint>) -> Self {
-        Self { version: VERSION, skill: skill.into(), min_worker_level: named_level(WORKER_LEVEL), spec, mcp }
+        Self {
+            version: VERSION,
+            skill: skill.into(),
+            min_worker_level: named_level(WORKER_LEVEL),
+            spec,
+            mcp,
+            scripts: None,
+        }
     }
 }
 

@@ -59,7 +59,7 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     reclaim::update_finalizer(&mut skill, &context).await?;
     // The keys come with those of the seals of pods, which the network needs.
     let Some(keys) = context.server_tokens.public_keys() else { return Ok(Action::requeue(KEYS_RETRY_INTERVAL)) };
-    // Fetch (IO): from the caches, and the lists from the API server.
+    // Fetch (IO): from the caches, and the lists and scripts from the API server.
     let fetched = fetch::fetch(&skill, &context);
     let config_maps = fetch::fetch_config_maps(&skill, &context.client).await?;
     // Validate (pure).
@@ -176,7 +176,7 @@ fn is_service_of_model(models: &Store<Guarded<Model>>, namespace: Option<&str>, 
     !models.state_filter(is_behind).is_empty()
 }
 
-/// Returns the Skills with a list from a ConfigMap.
+/// Returns the Skills with lists or scripts from a ConfigMap.
 fn skills_of_list(skills: &Store<Guarded<Skill>>, config_map: &PartialObjectMeta<ConfigMap>) -> Vec<Wake<Skill>> {
     let name = config_map.name_any();
     let namespace = config_map.metadata.namespace.as_deref();

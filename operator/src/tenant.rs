@@ -6,6 +6,7 @@
 use crate::settings::TenantSettings;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
+use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::{is_pattern, matches};
 use bloomery_crds::v1alpha1::{Limits, ModelSpec, Skill, SkillSpec, ToolPolicy, whole_seconds};
 use std::collections::BTreeMap;
@@ -75,7 +76,7 @@ impl TenantLimits {
                 "spec.engine.limits.{field}: the namespace allows at most {max}{unit}, and the Skill asks for {asked}{unit}."
             ))
         });
-        self.remarks(|name| !is_of_tools(name)).chain(self.image_fault(skill)).chain(over).collect()
+        self.remarks(|name| !is_of_tools(name)).chain(self.image_faults(skill)).chain(over).collect()
     }
 
     /// Returns a sentence for each limit that a Model is beyond.
@@ -99,6 +100,7 @@ impl TenantLimits {
         let pins = skill.status.as_ref().and_then(|status| status.tools.as_ref()?.pins.as_ref());
         let is_of_server = |name: &str| {
             pins.is_none_or(|pins| pins.others.is_some() || pins.tools.iter().any(|tool| matches(name, &tool.name)))
+                || scripts::may_match(&skill.spec, name)
         };
         let is_denied =
             |name: &str| self.tools.blocking_entry(name).is_some() || (is_of_server(name) && !self.tools.allows(name));
@@ -115,11 +117,18 @@ impl TenantLimits {
         unreadable.map(|name| format!("The annotation {name} of the namespace cannot be read, so it allows nothing."))
     }
 
-    fn image_fault(&self, skill: &SkillSpec) -> Option<String> {
-        let image = &skill.mcp_server.as_ref()?.container.as_ref()?.image;
-        let allowed = self.images.as_ref()?;
-        let is_allowed = allowed.iter().any(|allowed| is_image_of(image, allowed));
-        (!is_allowed).then(|| not_allowed("mcpServer.container.image", "run images that begin with", allowed, image))
+    /// Returns a sentence for each image of a Skill that is not allowed.
+    fn image_faults(&self, skill: &SkillSpec) -> Vec<String> {
+        let Some(allowed) = &self.images else { return Vec::new() };
+        let of_server = skill.mcp_server.as_ref().and_then(|server| server.container.as_ref());
+        let images = [
+            ("mcpServer.container.image", of_server.map(|container| &container.image)),
+            ("scripts.image", skill.scripts.as_ref().map(|scripts| &scripts.image)),
+        ];
+        let is_denied = |image: &String| !allowed.iter().any(|allowed| is_image_of(image, allowed));
+        let denied =
+            images.into_iter().filter_map(|(field, image)| Some((field, image.filter(|image| is_denied(image))?)));
+        denied.map(|(field, image)| not_allowed(field, "run images that begin with", allowed, image)).collect()
     }
 }
 
@@ -321,6 +330,11 @@ mod tests {
         let tools = json!({"server": digest, "pins": pins, "found": found});
         skill.status = Some(serde_json::from_value(json!({"tools": tools})).unwrap());
         assert_eq!(denied(&skill, &[]), [sentence("get_secret, send_money")]);
+        let scripts = json!({"image": "busybox", "files": {"http_get": "exit 0"}});
+        let mut with_script = skill.clone();
+        with_script.spec.scripts = serde_json::from_value(scripts).unwrap();
+        with_script.spec.tools[3].name = "script_http_get".into();
+        assert_eq!(denied(&with_script, &[]), [sentence("get_secret, send_money, script_http_get")]);
         let unreadable =
             "The annotation bloomery.dev/blocked-tools of the namespace cannot be read, so it allows nothing.";
         let all = sentence("get_secret, get_order, send_money, http_get");
@@ -365,6 +379,25 @@ mod tests {
         #[case] expected: &[&str],
     ) {
         assert_eq!(limits(&settings(), annotations).exceeded(&asking(image, asked).spec), expected);
+    }
+
+    #[test]
+    fn the_image_of_scripts_must_be_allowed() {
+        let exceeded = |image: &str| {
+            let scripts = json!({"image": image, "files": {"check.sh": "exit 0"}});
+            let limits = json!({"limits": {"tokens": 1}});
+            let skill = skill(&json!({"problem": {"statement": "p"}, "scripts": scripts, "engine": limits}));
+            limits_of_images().exceeded(&skill.spec)
+        };
+        assert_eq!(exceeded("registry.example/team/shell:1"), [""; 0]);
+        let fault =
+            "spec.scripts.image: the namespace may run images that begin with registry.example/team, and not busybox.";
+        assert_eq!(exceeded("busybox"), [fault]);
+    }
+
+    fn limits_of_images() -> TenantLimits {
+        let settings = json!({"allowedImages": ["registry.example/team"]});
+        limits(&serde_json::from_value(settings).unwrap(), &[])
     }
 
     #[rstest]

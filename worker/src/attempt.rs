@@ -1,7 +1,7 @@
 //! Runs one attempt of one Job on a cluster: reads the run document, runs an epoch, and reports the end. An attempt is one pod of the
 //! Job.
 
-use crate::driver::{DecisionInbox, Environment, Exit, Model, Patience, Tools};
+use crate::driver::{DecisionInbox, Environment, Exit, Model, Patience, SkillTools, Tools};
 use crate::ending::AttemptEnd;
 use crate::epoch::{Epoch, EpochEnd};
 use crate::housekeeping::{Housekeeper, SurveyLink};
@@ -15,7 +15,9 @@ use crate::tool_list_cache::ToolListCache;
 use crate::tools::CoreTools;
 use crate::trace::{self, Trace};
 use crate::{ended_run, ending, skill_file};
+use bloomery_crds::pod::{MCP_CONTAINER, SCRIPTS_CONTAINER};
 use bloomery_crds::report::MemoryFault;
+use bloomery_crds::run::Revision;
 use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::{Disk, Files};
 use bloomery_mcp::{self as mcp, ServerTokens};
@@ -114,7 +116,8 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let models = model::Clients::new(&part.models, &part.job.uid, &retry_policy, addresses.clone(), redactor)?;
     let cache = SharedCache::new(&args.memory, &args.pod_uid);
     let server_tokens = ServerTokens::new(redactor.clone());
-    let tools = mcp_client(&inputs, cache.clone(), addresses.clone(), &server_tokens)?;
+    let server = mcp_client(&inputs, cache.clone(), addresses.clone(), &server_tokens)?;
+    let tools = with_scripts(SkillTools::new(server), &inputs)?;
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
     let environment = Environment {
@@ -132,10 +135,8 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));
     let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), server_tokens };
     let exit = Box::pin(attempt.run(Disk, environment, printer)).await;
-    if let Some(tools) = &tools {
-        // Lets the server free the session at once. Otherwise the session stays until it expires.
-        let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
-    }
+    // Lets the servers free the sessions at once. Otherwise a session stays until it expires.
+    let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
     exit
 }
 
@@ -155,12 +156,19 @@ fn mcp_client(
         }
         Some(server) if server.requires_token() => mcp::Client::with_token(endpoint, tokens.clone(), redactor)?,
         Some(server) if server.takes_token() => mcp::Client::with_token(endpoint, tokens.clone().optional(), redactor)?,
-        Some(server) if server.sidecar().is_some() => mcp::Client::new(endpoint, redactor)?.as_sidecar(),
+        Some(server) if server.sidecar().is_some() => mcp::Client::new(endpoint, redactor)?.as_sidecar(MCP_CONTAINER),
         _ => mcp::Client::restricted(addresses, endpoint, redactor)?,
     };
     let client = client.with_resources(&inputs.part.resources);
     let client = client.with_max_result_bytes(inputs.revision.spec.max_result_bytes());
     Ok(Some(client.with_cache(ToolListCache::new(cache, &endpoint.url, &inputs.revision.spec.mcp_server))))
+}
+
+/// Adds the scripts of the Skill, which run in a sidecar of this pod.
+fn with_scripts(tools: SkillTools, inputs: &Inputs) -> Result<SkillTools, bloomery_http::Error> {
+    let Revision { spec, scripts: Some(endpoint), .. } = &inputs.revision else { return Ok(tools) };
+    let client = mcp::Client::new(endpoint, inputs.redactor.clone())?.as_sidecar(SCRIPTS_CONTAINER);
+    Ok(tools.with_scripts(client.with_max_result_bytes(spec.max_result_bytes()), spec))
 }
 
 /// An attempt whose run document is checked.

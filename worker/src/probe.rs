@@ -7,6 +7,7 @@ use crate::attempt::SESSION_CLOSE_TIMEOUT;
 use crate::report::{self, SendError};
 use crate::settings::ProbeArgs;
 use crate::{ending, inputs};
+use bloomery_crds::pod::MCP_CONTAINER;
 use bloomery_crds::probe::{MAX_RULE_ERROR_BYTES, MAX_RULE_ERRORS, ProbePart, ProbeReceipt, ProbeReport, TokenRequest};
 use bloomery_crds::run::{self, ExternalMcp, McpEndpoint, Revision};
 use bloomery_crds::text::bounded;
@@ -136,7 +137,7 @@ async fn client(
     let Some(server) = revision.spec.mcp_server.as_ref().filter(|server| server.takes_token()) else {
         let client = mcp::Client::new(endpoint, redactor.clone())?;
         let is_sidecar = revision.spec.mcp_server.as_ref().is_some_and(|server| server.sidecar().is_some());
-        return Ok(if is_sidecar { client.as_sidecar() } else { client });
+        return Ok(if is_sidecar { client.as_sidecar(MCP_CONTAINER) } else { client });
     };
     let optional_until = Instant::now() + ServerTokens::OPTIONAL_WAIT;
     let until = if server.requires_token() { until } else { until.min(optional_until) };

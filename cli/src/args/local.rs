@@ -19,6 +19,7 @@ use strum::IntoEnumIterator;
                   7 parked, 8 taken over by another process, 130 stopped at once.\n\n\
                   Example: bloomery run --resource codebase=../project --goal \"Explain what this program does\""
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct RunArgs {
     /// The goal of the Job
     #[arg(long, value_name = "TEXT", required_unless_present_any = ["resume", "command"])]
@@ -45,6 +46,9 @@ pub struct RunArgs {
     /// The MCP server, instead of the Skill's
     #[command(flatten)]
     pub mcp: McpArgs,
+    /// Run the scripts of the Skill on this machine, as your user. By default, the Skill runs without them
+    #[arg(long)]
+    pub allow_scripts: bool,
     /// Lower a limit: steps, toolCalls, tokens or duration (such as 10m)
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = pair)]
     pub limits: Vec<(String, String)>,

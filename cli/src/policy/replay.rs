@@ -47,7 +47,7 @@ pub struct CallRuling {
 /// If the case or the Skill cannot be used.
 pub fn replay(case: &Case, skill: &LoadedSkill, listed: Option<&[ListedTool]>) -> Result<Vec<CallRuling>, String> {
     let run = inputs::run_of(case, skill)?;
-    let tools = listed.map_or_else(|| inputs::declared_tools(&skill.spec), <[ListedTool]>::to_vec);
+    let tools = inputs::tools(&skill.spec, listed);
     let mut replay = Replay {
         conversation: Conversation::new(run),
         chain: Chain::new("/policy-test"),

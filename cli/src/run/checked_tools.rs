@@ -5,15 +5,14 @@ use super::skill::LoadedSkill;
 use bloomery_engine::event::ToolProgress;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
-use bloomery_mcp as mcp;
-use bloomery_worker::driver::{FinishedCall, ListError, Tools};
+use bloomery_worker::driver::{FinishedCall, ListError, SkillTools, Tools};
 use std::time::Duration;
 
 /// The tools of a Job. Prints how many findings the lint has about the Skill, once the tools are known.
 #[derive(Debug)]
 pub struct CheckedTools<'a> {
-    /// The client of the MCP server. `None` if the Job has no server.
-    pub client: Option<mcp::Client>,
+    /// The tools of its MCP server, and its scripts.
+    pub tools: SkillTools,
     /// The Skill of a new Job.
     pub skill: Option<&'a LoadedSkill>,
     /// The screen for the line about the findings.
@@ -22,18 +21,18 @@ pub struct CheckedTools<'a> {
 
 impl Tools for CheckedTools<'_> {
     async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
-        let tools = self.client.list(within).await?;
-        if let Some(remark) = self.skill.and_then(|skill| skill.remark(&tools)) {
+        let listed = self.tools.list(within).await?;
+        if let Some(remark) = self.skill.and_then(|skill| skill.remark(&listed)) {
             self.screen.print(&remark);
         }
-        Ok(tools)
+        Ok(listed)
     }
 
     async fn list_uncached(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
-        self.client.list_uncached(within).await
+        self.tools.list_uncached(within).await
     }
 
     async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> FinishedCall {
-        self.client.call(call, within, listener).await
+        self.tools.call(call, within, listener).await
     }
 }

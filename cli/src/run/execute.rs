@@ -4,10 +4,11 @@ use super::checked_tools::CheckedTools;
 use super::people::Terminal;
 use super::prepare::PreparedJob;
 use super::screen::Screen;
+use super::scripts::LocalScripts;
 use super::signals::Signals;
 use super::stdout::CheckedWriter;
 use super::steps::StepLines;
-use super::{mcp_environment, model, resources, server};
+use super::{model, resources, server, tools};
 use crate::args::{ModelArgs, RunArgs};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -20,7 +21,6 @@ use bloomery_crds::report::Projection;
 use bloomery_engine::event::FullResult;
 use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Disk;
-use bloomery_mcp as mcp;
 use bloomery_models::{Clients, RetryPolicy};
 use bloomery_worker::driver::{Environment, Nobody, Patience, People};
 use bloomery_worker::epoch::{Epoch, EpochEnd};
@@ -29,16 +29,14 @@ use bloomery_worker::printer::{BackgroundWriter, Format, Printer};
 use bloomery_worker::record::Record;
 use bloomery_worker::shared_cache::SharedCache;
 use bloomery_worker::stop::Stop;
-use bloomery_worker::tool_list_cache::ToolListCache;
 use bloomery_worker::tools::CoreTools;
 use bloomery_worker::trace::{self, Trace};
 use bloomery_worker::{driver, focus};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-/// The timeout for closing the session with the MCP server.
+/// The timeout for closing the sessions with the MCP server and the scripts.
 const MCP_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Executes a Job until it ends or parks. If the Job has ended already, only prints its result again.
@@ -133,7 +131,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Connects the model and the MCP server, claims the epoch, drives the Job, and prints its result.
+    /// Connects the model and the tools, claims the epoch, drives the Job, and prints its result.
     async fn run_epoch(&self) -> Result<Exit, Error> {
         let Self { job, inputs, people, screen, stop, .. } = *self;
         let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
@@ -149,8 +147,9 @@ impl Execution<'_> {
             redactor,
         );
         let models = models.map_err(unusable)?.with_observer(&screen.observer());
-        let client = self.mcp_client().map_err(unusable)?.map(|client| client.with_observer(&screen.observer()));
-        let tools = CheckedTools { client, skill: job.skill.as_ref(), screen };
+        let scripts = LocalScripts::write(job.args, &job.document.revision.spec)?;
+        let tools = tools::connect(job, scripts.as_ref(), redactor, screen)?;
+        let tools = CheckedTools { tools, skill: job.skill.as_ref(), screen };
         let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
         // File tools must not reach the memory.
         let hidden = memory::all_directories(&job.args.memory);
@@ -188,10 +187,8 @@ impl Execution<'_> {
         let stdout = CheckedWriter::new(io::stdout());
         let failure = stdout.failure();
         let end = epoch.drive(screen, self.printer(stdout)?).await;
-        if let Some(client) = &tools.client {
-            // Gives a program time to end by itself, even after an error of the epoch.
-            let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, client.close()).await;
-        }
+        // Gives programs time to end by themselves, even after an error of the epoch.
+        let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.tools.close()).await;
         let EpochEnd { exit, projection, result, hold: _ } = end.map_err(failed)?;
         let exit = print_result(job, screen, exit, &projection, result.as_ref())?;
         failure.check().map(|()| exit)
@@ -209,27 +206,6 @@ impl Execution<'_> {
         let stdout = BackgroundWriter::new(stdout)
             .map_err(|error| Error::failed(format!("stdout cannot be written: {error}")))?;
         Ok(Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout)))))
-    }
-
-    /// Creates the client of the MCP server, if the Job has one.
-    fn mcp_client(&self) -> Result<Option<mcp::Client>, bloomery_http::Error> {
-        let Self { job, inputs: Inputs { redactor, .. }, screen, .. } = *self;
-        let (part, revision) = (&job.document.part, &job.document.revision);
-        let max_result_bytes = revision.spec.max_result_bytes();
-        if let Some(program) = &job.document.program {
-            let env = mcp_environment::environment(program);
-            let screen = screen.clone();
-            let listener: mcp::StderrListener = Arc::new(move |line| screen.print_dimmed(line));
-            let program = mcp::Program { argv: program.argv.clone(), env, listener };
-            let client = mcp::Client::program(program, redactor.clone()).with_max_result_bytes(max_result_bytes);
-            return Ok(Some(client.with_resources(&part.resources)));
-        }
-        let Some(endpoint) = &revision.mcp else { return Ok(None) };
-        let client = mcp::Client::restricted(AddressPolicy::for_local_machine(), endpoint, redactor.clone())?;
-        let shared = SharedCache::new(&job.directory.dir, &job.writer);
-        let cache = ToolListCache::new(shared, &endpoint.url, &revision.spec.mcp_server);
-        let client = client.with_max_result_bytes(max_result_bytes).with_resources(&part.resources);
-        Ok(Some(client.without_credentials().with_cache(cache)))
     }
 }
 

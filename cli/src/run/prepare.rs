@@ -3,7 +3,7 @@
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, LoadedSkill, SelectedSkill};
-use super::{goal, limits, mcp_environment, resources, short_secrets};
+use super::{goal, limits, mcp_environment, resources, scripts, short_secrets};
 use crate::args::RunArgs;
 use crate::error::{Error, Errors};
 use crate::local::job_state::JobState;
@@ -124,6 +124,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         let unused = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
         let short = short_secrets::warnings(&document, &models.endpoints);
         let missing = server::missing_note(&document.revision, document.program.as_ref());
+        let missing = missing.into_iter().chain(scripts::missing_note(args, &document.revision));
         for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -183,7 +184,8 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
         directory.sync()?;
-        for warning in short_secrets::warnings(&document, &models.endpoints) {
+        let missing = scripts::missing_note(args, &document.revision);
+        for warning in short_secrets::warnings(&document, &models.endpoints).into_iter().chain(missing) {
             text::inform(&warning);
         }
     }

@@ -56,6 +56,7 @@ mod rights;
 mod roles;
 mod run_keys;
 mod scale;
+mod scripts;
 mod sidecars;
 mod stages;
 mod starts;

@@ -72,6 +72,12 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         ] {
             refuses(&skills, &skill_with(image, &low), &format!("and not {image}")).await;
         }
+        let scripts = |image: &str| {
+            let scripts = json!({"image": image, "files": {"a.sh": "exit"}});
+            json!({"problem": {"statement": "p"}, "scripts": scripts, "engine": {"limits": low}})
+        };
+        skills.accepts("limited", &scripts("registry.example/team/shell:1")).await;
+        refuses(&skills, &scripts("busybox"), "spec.scripts.image: the namespace").await;
         let image = "registry.example/team/server:1";
         for (limits, expected) in [
             (json!({"tokens": 100_001}), "spec.engine.limits.tokens: the namespace"),

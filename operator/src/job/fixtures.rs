@@ -109,7 +109,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             },
         ],
         external_mcp: None,
-        sidecar: None,
+        sidecars: Vec::new(),
         connects_to: [("api.openai.com", 443), ("proxy.example", 3128)]
             .map(|(host, port)| Destination { host: host.into(), port })
             .into(),

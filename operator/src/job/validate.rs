@@ -72,7 +72,8 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let find_service = |name: &str| services.get(name).cloned();
     let egress = Egress::new(settings, namespace, &find_service);
     network::check_bound_apis(&bound.resources, &egress)?;
-    let sidecar = sidecar::resolve_sidecar(&compiled.spec, &job.spec.resources, &settings.mcp)?;
+    let of_revision = (&compiled.spec, revision.name.as_str());
+    let sidecars = sidecar::resolve_sidecars(of_revision, &job.spec.resources, &settings.mcp)?;
     let models = resolve_models(&compiled.spec.model_names(), |name| all_models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
@@ -104,7 +105,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         models,
         pod: compiled.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
         external_mcp: resolve_external_mcp(server),
-        sidecar,
+        sidecars,
         bound,
         log: status.log.clone(),
         void_approvals: approved_call::void(status.approved_call.as_ref(), &approvals),

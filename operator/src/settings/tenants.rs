@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TenantSettings {
-    /// Prefixes of the images that a Skill may run as its MCP server.
+    /// Prefixes of the images that a Skill may run as its MCP server and for its scripts.
     pub allowed_images: Vec<String>,
     /// The largest limits that a Skill may ask for.
     pub max_limits: Limits,

@@ -140,9 +140,9 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
     }
 }
 
-/// Reads the ConfigMaps that the lists of a Skill name. Those that do not exist are not in the result.
+/// Reads the ConfigMaps that a Skill names for lists and scripts. Those that do not exist are not in the result.
 ///
-/// The data of ConfigMaps is not cached, because only few of them hold lists. So a Skill with such lists costs one request for each
+/// The data of ConfigMaps is not cached, because only few of them hold such texts. So a Skill with such texts costs one request for each
 /// ConfigMap that it names.
 ///
 /// # Errors
@@ -174,7 +174,7 @@ pub fn tools_changed(job: &Job) -> Option<Time> {
     Some(found.last_transition_time.clone())
 }
 
-/// Returns whether a list of a Skill comes from the ConfigMap with this name.
+/// Returns whether lists or scripts of a Skill come from the ConfigMap with this name.
 pub fn uses_config_map(skill: &Skill, name: &str) -> bool {
     lists::config_maps(&skill.spec).any(|named| named == name)
 }

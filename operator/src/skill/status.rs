@@ -90,7 +90,8 @@ fn invalid_finding(invalid: &InvalidSkill) -> Finding {
     let InvalidSkill { reason, faults } = invalid;
     let message = join_sentences(faults, MAX_LIST_BYTES);
     // A missing ConfigMap may appear, and then the Skill needs no change.
-    let finding = if *reason == Reason::ListNotFound { Finding::waits } else { Finding::stalls };
+    let is_missing = matches!(reason, Reason::ListNotFound | Reason::ScriptsNotFound);
+    let finding = if is_missing { Finding::waits } else { Finding::stalls };
     finding(ConditionType::Accepted, *reason, message)
 }
 

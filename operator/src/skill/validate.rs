@@ -46,7 +46,8 @@ pub enum ValidMcp {
 /// The faults of a Skill that cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSkill {
-    /// [`Reason::ListNotFound`] if the Skill can be compiled once its ConfigMaps exist, else [`Reason::Invalid`].
+    /// [`Reason::ListNotFound`] or [`Reason::ScriptsNotFound`] if the Skill can be compiled once its ConfigMaps exist, else
+    /// [`Reason::Invalid`].
     pub reason: Reason,
     /// The faults. Each is a sentence that begins with the path of its field.
     pub faults: Vec<String>,

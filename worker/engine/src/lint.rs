@@ -50,7 +50,7 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
     findings.extend(texts::findings(spec));
-    findings.extend(reach::of_sidecar(spec));
+    findings.extend(reach::of_sidecars(spec));
     findings.extend(reach::findings(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings

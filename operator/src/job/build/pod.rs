@@ -88,7 +88,7 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, pod: &PodDefaults, pa
             deadline.min(MAX_DEADLINE_SECONDS),
         )
     };
-    if let Some(sidecar) = &attempt.sidecar {
+    for sidecar in &attempt.sidecars {
         sidecar.add_to(&mut spec, settings, tenant_volumes::filesystem_mounts(attempt));
     }
     spec
@@ -144,6 +144,7 @@ mod tests {
     use super::*;
     use crate::job::fixtures::{mcp_settings, valid_attempt, worker_settings};
     use crate::job::validate::BoundResources;
+    use crate::mcp_container::scripts;
     use crate::mcp_container::sidecar::Sidecar;
     use bloomery_crds::v1alpha1::McpServer;
 
@@ -169,12 +170,20 @@ mod tests {
         }))
         .unwrap();
         let sidecar = Sidecar::new(container, None, &mcp_settings()).unwrap().with_secrets(&bound);
-        ValidAttempt { sidecar: Some(sidecar), ..valid_attempt() }
+        ValidAttempt { sidecars: vec![sidecar], ..valid_attempt() }
     }
 
     #[test]
     fn the_whole_pod_with_an_mcp_server() {
         insta::assert_snapshot!(yaml(&built(&with_sidecar())));
+    }
+
+    #[test]
+    fn the_whole_pod_with_an_mcp_server_and_scripts() {
+        let mut attempt = with_sidecar();
+        let spec = crate::skill::fixtures::with_scripts().spec;
+        attempt.sidecars.extend(scripts::sidecar(&spec, &attempt.revision.name, &mcp_settings()).unwrap());
+        insta::assert_snapshot!(yaml(&built(&attempt)));
     }
 
     #[test]

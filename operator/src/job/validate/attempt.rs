@@ -42,8 +42,8 @@ pub struct ValidAttempt {
     pub models: Vec<ModelEndpoint>,
     /// The credentials of an MCP server outside of the cluster.
     pub external_mcp: Option<ExternalMcp>,
-    /// The MCP server that the pod has as a sidecar.
-    pub sidecar: Option<Sidecar>,
+    /// The MCP servers that the pod has as sidecars: that of the Job, and the one that runs the scripts of the Skill.
+    pub sidecars: Vec<Sidecar>,
     /// The settings that the Skill makes for its worker pods.
     pub pod: Option<PodSettings>,
     /// The resources that the Job binds.

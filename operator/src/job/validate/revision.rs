@@ -8,6 +8,7 @@ use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::probe::{rules_digest, server_digest};
 use bloomery_crds::run::{self, Revision};
+use bloomery_crds::scripts::revision_key;
 use bloomery_crds::tool_pins::ToolPins;
 use bloomery_crds::v1alpha1::{RevisionRef, Skill, SkillSpec, SkillStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -141,20 +142,25 @@ pub(super) fn pins(compiled: &SkillSpec, skill: Option<&Guarded<Skill>>) -> Opti
     tools.pins.clone().filter(|_| tools.server == server)
 }
 
-/// Reads a revision from its ConfigMap, and verifies its digest.
+/// Reads a revision from its ConfigMap, and verifies its digest. The scripts, which the pod mounts from keys of their own, must be those
+/// of the revision.
 pub(super) fn open_revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
-    let text = stored.and_then(|map| map.data.as_ref()?.get(run::REVISION_KEY));
-    let Some(text) = text else {
+    const REMEDY: &str = ". Delete that ConfigMap, and the operator creates it again from the Skill";
+    let unusable =
+        |why: String| Wait::new(Reason::SkillNotReady, format!("the revision {} cannot be used: {why}", expected.name));
+    let data = stored.and_then(|map| map.data.as_ref());
+    let Some((data, text)) = data.and_then(|data| Some((data, data.get(run::REVISION_KEY)?))) else {
         let message = format!("the revision {} (a ConfigMap) that the Job runs on does not exist", expected.name);
         return Err(Wait::new(Reason::SkillNotReady, message));
     };
-    run::open_revision(text, &expected.digest).map_err(|error| {
-        let remedy = if error.needs_upgrade() {
-            ""
-        } else {
-            ". Delete that ConfigMap, and the operator creates it again from the Skill"
-        };
-        let message = format!("the revision {} cannot be used: {error}{remedy}", expected.name);
-        Wait::new(Reason::SkillNotReady, message)
-    })
+    let revision = run::open_revision(text, &expected.digest).map_err(|error| {
+        let remedy = if error.needs_upgrade() { "" } else { REMEDY };
+        unusable(format!("{error}{remedy}"))
+    })?;
+    let mut files = revision.spec.scripts.iter().flat_map(|scripts| &scripts.files);
+    let changed = files.find(|(file, text)| data.get(&revision_key(file)) != Some(*text));
+    match changed.map(|(file, _)| file.clone()) {
+        Some(file) => Err(unusable(format!("its script {file} was changed after the operator wrote it{REMEDY}"))),
+        None => Ok(revision),
+    }
 }

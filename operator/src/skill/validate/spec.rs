@@ -8,8 +8,8 @@ use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::features;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
-use bloomery_crds::sidecar;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
+use bloomery_crds::{scripts, sidecar};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
@@ -18,7 +18,7 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
     faults.extend(condition_faults(spec));
     faults.extend(schema_fault(spec));
     faults.extend(workflow_faults(spec));
-    let shared = sidecar::faults(spec).into_iter().chain(features::faults(spec));
+    let shared = sidecar::faults(spec).into_iter().chain(scripts::faults(spec)).chain(features::faults(spec));
     faults.extend(shared.map(|fault| format!("{}: {}.", fault.path, fault.message)));
     faults
 }
@@ -167,6 +167,19 @@ mod tests {
         let fault =
             "spec.features[0].ext.skillMdRef: \"#refnuds\" is no section of spec.docs (did you mean \"#refunds\"?).";
         assert_eq!(faults(&spec), [fault]);
+    }
+
+    #[test]
+    fn two_scripts_with_the_name_of_one_tool_are_a_fault() {
+        let mut spec = fixtures::with_scripts().spec;
+        let files = &mut spec.scripts.as_mut().unwrap().files;
+        files.insert("a.b.sh".into(), "exit 0".into());
+        files.insert("a_b.sh".into(), "exit 0".into());
+        let faults = faults(&spec);
+        assert!(
+            faults.len() == 1 && faults[0].starts_with("spec.scripts.files: has \"a.b.sh\" and \"a_b.sh\""),
+            "{faults:?}"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
 mod agreement;
+mod scripts;
 mod with_tools;
 
 use super::*;
