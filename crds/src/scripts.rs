@@ -1,6 +1,6 @@
 //! The scripts of a Skill: which tools they are, their texts, and their faults (`docs/explanation/tools.md`).
 
-use crate::sidecar::Fault;
+use crate::fault::Fault;
 use crate::tool_pattern::matches;
 use crate::v1alpha1::{Scripts, SkillSpec, whole_seconds};
 use std::collections::BTreeMap;

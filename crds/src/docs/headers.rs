@@ -1,4 +1,4 @@
-//! Finds the headers of a Markdown document (ATX headings of CommonMark).
+//! Finds the headers of a Markdown document (ATX headings of `CommonMark`).
 
 /// The deepest level of a header.
 const MAX_LEVEL: usize = 6;

@@ -131,7 +131,7 @@ impl Tools for SkillTools {
                 None => Ok(Vec::new()),
             }
         };
-        self.list_all(server, within).await
+        Box::pin(self.list_all(server, within)).await
     }
 
     async fn list_uncached(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
@@ -141,7 +141,7 @@ impl Tools for SkillTools {
                 None => Ok(Vec::new()),
             }
         };
-        self.list_all(server, within).await
+        Box::pin(self.list_all(server, within)).await
     }
 
     async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> FinishedCall {

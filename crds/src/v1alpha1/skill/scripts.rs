@@ -2,7 +2,7 @@
 
 use super::super::shared::duration_schema;
 use kube::KubeSchema;
-use kube::core::{Duration, Rule};
+use kube::core::Duration;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

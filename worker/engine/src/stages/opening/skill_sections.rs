@@ -148,7 +148,7 @@ mod tests {
     fn the_sections_are_bounded_and_say_what_they_do_not_show() {
         let many = |optional: bool| (0..16).map(move |n| feature(&format!("{optional}-{n}"), optional, 480));
         let features: Vec<Value> = many(false).chain(many(true)).collect();
-        let docs: String = (0..500).map(|n| format!("# Section {n}\n")).collect();
+        let docs = (0..500).map(|n| format!("# Section {n}")).collect::<Vec<_>>().join("\n");
         let sections = sections_of(&json!({"features": features, "docs": docs}));
         assert!(sections.len() < 8500, "{}", sections.len());
         for part in [
