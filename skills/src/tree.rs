@@ -117,6 +117,11 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    /// Returns the place of a document as a whole.
+    pub(crate) fn start() -> Self {
+        Self { line: 1, column: 1, path: Path::default() }
+    }
+
     /// Returns the place of a missing field: its path, at the line and column of the object that should hold it.
     pub(crate) fn of_field(&self, name: &str) -> Self {
         Self { line: self.line, column: self.column, path: self.path.of_field(name) }
