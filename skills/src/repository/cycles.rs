@@ -3,6 +3,9 @@
 use crate::finding::{Finding, FindingKind, Severity};
 use std::collections::BTreeMap;
 
+/// The largest number of Skills of a cycle that are shown.
+const MAX_SHOWN: usize = 8;
+
 /// A subskill that a feature names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subskill {
@@ -63,7 +66,10 @@ pub fn cycles(skills: &BTreeMap<String, Invoker>) -> Vec<(String, Finding)> {
 /// Returns the finding about a subskill that is already on the way to it.
 fn cycle(way: &[(&str, usize)], subskill: &Subskill) -> Finding {
     let names = way.iter().map(|(name, _)| *name).skip_while(|name| *name != subskill.skill);
-    let circle: Vec<&str> = names.chain([subskill.skill.as_str()]).collect();
+    let mut circle: Vec<&str> = names.chain([subskill.skill.as_str()]).collect();
+    if circle.len() > MAX_SHOWN {
+        circle.splice(MAX_SHOWN / 2..circle.len() - MAX_SHOWN / 2, ["..."]);
+    }
     Finding {
         line: subskill.line,
         column: subskill.column,
@@ -108,6 +114,14 @@ mod tests {
         };
         let found: Vec<String> = cycles(&skills(text)).iter().map(shown).collect();
         assert_eq!(found.join("; "), expected);
+    }
+
+    #[test]
+    fn the_middle_of_a_long_cycle_is_not_shown() {
+        let circle: Vec<String> = (0..100).map(|nth| format!("s{nth:02}: s{:02}", (nth + 1) % 100)).collect();
+        let found = cycles(&skills(&circle.join(";")));
+        let [(_, finding)] = found.as_slice() else { panic!("{found:?}") };
+        assert!(finding.message.ends_with("s00 -> s01 -> s02 -> s03 -> ... -> s97 -> s98 -> s99 -> s00"), "{finding}");
     }
 
     #[test]

@@ -179,7 +179,7 @@ fn with_extension(extension: &str) -> String {
     "{\"goal\": \"\",\n \"acceptance_criteria\": [], \"features\": []}",
     "1:10: error: goal: must not be empty"
 )]
-#[case::in_a_feature(&with_extension("{\"sript\": \"a.sh\"}"), "4:9: error: features[0].ext.sript: there is no such field (did you mean \"script\"?)")]
+#[case::in_a_feature(&with_extension("{\"scrip\": \"a.sh\"}"), "4:9: error: features[0].ext.scrip: there is no such field (did you mean \"script\"?)")]
 #[case::no_object("[]", "1:1: error: must be an object, and is a list")]
 #[case::outside(&with_extension("{\"subskill\": \"../refunds\"}"), "4:21: error: features[0].ext.subskill: must be the path of a skill within the repository")]
 #[case::no_skill(&with_extension("{\"subskill\": \"lst\"}"), "4:21: error: features[0].ext.subskill: names no skill")]
