@@ -11,6 +11,9 @@ use bloomery_skills::{Document, Finding, Form, ImportOptions, yaml};
 use std::io::{self, Write};
 use std::path::Path;
 
+/// The files that make their directory a skill.
+const FILES_OF_SKILLS: [&str; 2] = ["skill.json", "SKILL.md"];
+
 /// Converts a file of the older dialect, or the skills of a repository.
 ///
 /// # Errors
@@ -18,6 +21,10 @@ use std::path::Path;
 pub fn run(args: &ImportArgs) -> Result<Exit, Error> {
     match &args.path {
         Some(file) if !file.is_dir() => {
+            if file.file_name().is_some_and(|name| FILES_OF_SKILLS.iter().any(|known| name == *known)) {
+                let message = format!("{} is a part of a skill: name the directory of the skill", file.display());
+                return Err(Error::usage(message));
+            }
             if args.script_image.is_some() || args.os != ScriptOs::default() {
                 return Err(Error::usage("--script-image and --os are for a directory of skills, and not for a file"));
             }

@@ -2,6 +2,7 @@
 
 use super::create::write;
 use super::files::{Kind, list};
+use super::template::Files;
 use crate::args::{ExportArgs, ExportFormat};
 use crate::check::check_document;
 use crate::error::{Error, from_io_result};
@@ -57,7 +58,7 @@ fn write_all(args: &ExportArgs) -> io::Result<Exit> {
     }
     for skill in exported {
         let dir = args.output.join(&skill.name);
-        let files = skill.files.into_iter().map(|(file, text)| (file, text.into_bytes())).collect();
+        let files: Files = skill.files.into_iter().map(|(file, text)| (file, text.into_bytes())).collect();
         let paths = fs::create_dir_all(&dir)
             .and_then(|()| write(&dir, &files))
             .map_err(|error| io::Error::new(error.kind(), format!("cannot write {}: {error}", dir.display())))?;

@@ -64,7 +64,7 @@ impl Repository {
             // The name of a single skill is that of its directory.
             let whole = root.canonicalize()?;
             let name = whole.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-            repository.base = whole.parent().map(Path::to_owned).unwrap_or_default();
+            repository.base = whole.parent().map(Path::to_path_buf).unwrap_or_default();
             repository.visit(&name, top, 0)?;
             return Ok(repository);
         }

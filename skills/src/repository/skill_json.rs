@@ -63,7 +63,6 @@ pub(super) fn convert(
 
 /// Reads the `skill.json`.
 fn read(directory: &impl SkillDirectory) -> Result<(Document, Vec<Finding>), Vec<Finding>> {
-    // One byte more than the reader accepts, so that it reports the size.
     let bytes = directory.read(Format::SkillJson.file(), yaml::MAX_BYTES).map_err(|fault| {
         let message = match fault {
             ReadFault::TooLarge => format!("is larger than {} bytes, the largest size", yaml::MAX_BYTES),
