@@ -156,7 +156,7 @@ impl Repository {
 
     /// Returns each skill with its files.
     pub fn skills_with_files(&self) -> impl Iterator<Item = (&FoundSkill, FileTree)> {
-        self.skills.iter().zip(&self.files).map(|(skill, files)| {
+        self.skills.iter().zip(&self.files).map(move |(skill, files)| {
             let tree = FileTree { dir: self.base.join(&skill.path), files: files.clone() };
             (skill, tree)
         })
