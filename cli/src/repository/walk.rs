@@ -5,6 +5,7 @@ use crate::error::Error;
 use bloomery_skills::Finding;
 use bloomery_skills::repository::{Format, FoundSkill, memory_notes};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -63,7 +64,7 @@ impl Repository {
         if format_of(&top).is_some() {
             // The name of a single skill is that of its directory.
             let whole = root.canonicalize()?;
-            let name = whole.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            let name = whole.file_name().and_then(OsStr::to_str).unwrap_or_default().to_owned();
             repository.base = whole.parent().map(Path::to_path_buf).unwrap_or_default();
             repository.visit(&name, top, 0)?;
             return Ok(repository);
