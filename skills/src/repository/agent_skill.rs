@@ -130,7 +130,8 @@ fn allowed_tools(node: &Node, findings: &mut Vec<Finding>) -> Option<Entry> {
         }
     }
     let message = "becomes policy.tools.allowed: the Skill can call no other tools of its MCP server";
-    findings.push(Finding::warning(&node.place, message));
+    let hint = "list the tools as the Skill knows them. Its scripts are tools too: script_NAME, or script_* for all";
+    findings.push(Finding::warning(&node.place, message).hint(hint));
     let tools =
         Entry::at("tools", &node.place, Value::Map(vec![Entry::at("allowed", &node.place, Value::List(allowed))]));
     Some(Entry::at("policy", &node.place, Value::Map(vec![tools])))
