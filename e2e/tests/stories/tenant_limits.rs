@@ -90,20 +90,25 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         let without_server = json!({"problem": {"statement": "p"}, "engine": {"limits": {"tokens": 9}}});
         skills.accepts("limited", &without_server).await;
 
-        models.accepts("limited", &model("claude-sonnet-5", "https://gateway.example/anthropic")).await;
-        models.accepts("limited", &model("gpt-5-mini", "https://api.openai.com/v1")).await;
-        refuses(&models, &model("gpt-5", "https://api.openai.com/v1"), "and not gpt-5").await;
-        let elsewhere = "https://api.openai.com/v1.evil.example";
-        refuses(&models, &model("gpt-5-mini", elsewhere), &format!("and not {elsewhere}")).await;
-
-        models.accepts("limited", &through("https://gateway.example/")).await;
-        refuses(&models, &through("http://elsewhere.example:3128"), "spec.proxy: the namespace").await;
+        refuses_models(&models).await;
 
         // A value that is no number allows nothing.
         tenant.annotate(&json!({"bloomery.dev/max-tokens": "many"})).await;
         until_refused(&skills, &skill_with(image, &json!({"tokens": 9}))).await;
     })
     .await;
+}
+
+/// Checks which Models the namespace of the story accepts.
+async fn refuses_models(models: &ObjectApi) {
+    models.accepts("limited", &model("claude-sonnet-5", "https://gateway.example/anthropic")).await;
+    models.accepts("limited", &model("gpt-5-mini", "https://api.openai.com/v1")).await;
+    refuses(models, &model("gpt-5", "https://api.openai.com/v1"), "and not gpt-5").await;
+    let elsewhere = "https://api.openai.com/v1.evil.example";
+    refuses(models, &model("gpt-5-mini", elsewhere), &format!("and not {elsewhere}")).await;
+
+    models.accepts("limited", &through("https://gateway.example/")).await;
+    refuses(models, &through("http://elsewhere.example:3128"), "spec.proxy: the namespace").await;
 }
 
 #[tokio::test]
