@@ -23,6 +23,11 @@ pub struct Feature {
     /// the later ones serve as context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ext: Option<FeatureExtension>,
+    /// The tools with an effect that a validation of the feature may call: names, or prefixes of names with `*` at the end. A validation
+    /// denies the calls of all other tools with an effect. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
+    pub allow: Vec<String>,
 }
 
 /// What implements or explains a feature.
