@@ -8,6 +8,7 @@ use crate::local::skill_directory::SkillDirectory;
 use crate::run::templates;
 use crate::source::{self, Source};
 use crate::text;
+use bloomery_crds::lists::ConfigMaps;
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
 use bloomery_skills::names::name_fault;
 use bloomery_skills::{CheckedDocument, Finding, Form, ImportOptions, lists, yaml};
@@ -198,52 +199,94 @@ impl SkillSelector<'_> {
     }
 }
 
+/// The documents of a file that are Skills or may be, and what was found in the file before them.
+struct SkillDocuments {
+    skills: Vec<CheckedDocument>,
+    findings: Vec<Finding>,
+    /// The ConfigMaps in the file, for the lists of the Skills.
+    config_maps: ConfigMaps,
+}
+
+impl SkillDocuments {
+    /// Parses and checks a source. `directory` replaces the id of a Skill in the older dialect.
+    fn read(source: &Source, file: &Path, directory: Option<&str>) -> Self {
+        let parsed = yaml::read(&source.bytes);
+        let options = ImportOptions {
+            name: directory.map(str::to_owned),
+            file: source::stem(file),
+            local: true,
+            ..ImportOptions::default()
+        };
+        let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
+        let config_maps = lists::config_maps(&parsed.documents);
+        let checked = bloomery_documents.map(|document| check_document(document, &options, &[], &config_maps));
+        let skills = checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
+        Self { skills, findings: parsed.findings, config_maps }
+    }
+
+    /// Returns the Skill of a document with its lists, and adds the findings about it. Returns `None` if it has errors.
+    fn load(&mut self, mut checked: CheckedDocument, source: &Source) -> Option<LoadedSkill> {
+        self.findings.append(&mut checked.findings);
+        let mut skill = checked.skill?;
+        let resolved = lists::resolve(&mut skill.spec, &checked.root, &self.config_maps);
+        self.findings.extend(resolved.err().unwrap_or_default());
+        let text = String::from_utf8_lossy(&source.bytes).into_owned();
+        Some(LoadedSkill {
+            name: skill.metadata.name.unwrap_or_default(),
+            spec: skill.spec,
+            mcp: checked.mcp_address,
+            text,
+        })
+    }
+
+    /// Prints the errors, and mentions warnings.
+    ///
+    /// # Errors
+    /// If there are errors.
+    fn report(mut self, name: &str) -> Result<(), Error> {
+        self.findings.sort_by_key(Finding::position);
+        let tally = Tally::count(&self.findings);
+        if tally.errors > 0 {
+            findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(name, self.findings))
+                .map_err(|error| Error::failed(error.to_string()))?;
+            return Err(Error::usage(format!("{name}: {}: nothing was run", tally.summary())));
+        }
+        if tally.warnings > 0 {
+            text::inform(&format!("{name}: {}: run `bloomery lint` for details", tally.summary()));
+        }
+        Ok(())
+    }
+}
+
+/// Reads all Skills in a file, and skips documents of other kinds. Prints their errors.
+///
+/// # Errors
+/// If the file cannot be read, or one of them has errors.
+pub fn read_all(file: &Path) -> Result<Vec<LoadedSkill>, Error> {
+    let source =
+        source::read(file).map_err(|error| Error::usage(format!("{} cannot be read: {error}", source::name(file))))?;
+    let mut documents = SkillDocuments::read(&source, file, None);
+    let checked = std::mem::take(&mut documents.skills);
+    let skills = checked.into_iter().filter_map(|checked| documents.load(checked, &source)).collect();
+    documents.report(&source.name).map(|()| skills)
+}
+
 /// Parses and checks the Skill that `selector` selects. Prints its errors.
 fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSkill, Error> {
-    let parsed = yaml::read(&source.bytes);
-    let mut findings = parsed.findings;
-    let options = ImportOptions {
-        name: selector.directory.map(str::to_owned),
-        file: source::stem(selector.file),
-        local: true,
-        ..ImportOptions::default()
-    };
-    let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
-    let config_maps = lists::config_maps(&parsed.documents);
-    let checked = bloomery_documents.map(|document| check_document(document, &options, &[], &config_maps));
-    let skills: Vec<CheckedDocument> =
-        checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
+    let mut documents = SkillDocuments::read(source, selector.file, selector.directory);
+    let skills = std::mem::take(&mut documents.skills);
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
-    let skill = if skills.is_empty() && !findings.is_empty() {
+    let loaded = if skills.is_empty() && !documents.findings.is_empty() {
         None
     } else {
         match selector.select(skills) {
-            Ok(mut checked) => {
-                findings.append(&mut checked.findings);
-                if let Some(skill) = &mut checked.skill {
-                    let resolved = lists::resolve(&mut skill.spec, &checked.root, &config_maps);
-                    findings.extend(resolved.err().unwrap_or_default());
-                }
-                checked.skill.map(|skill| (skill, checked.mcp_address))
-            }
+            Ok(checked) => documents.load(checked, source),
             Err(finding) => {
-                findings.push(finding);
+                documents.findings.push(finding);
                 None
             }
         }
     };
-    findings.sort_by_key(Finding::position);
-    let tally = Tally::count(&findings);
-    let name = source.name.clone();
-    if tally.errors > 0 {
-        findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
-            .map_err(|error| Error::failed(error.to_string()))?;
-    }
-    let refused = || Error::usage(format!("{name}: {}: nothing was run", tally.summary()));
-    let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
-    if tally.warnings > 0 {
-        text::inform(&format!("{name}: {}: run `bloomery lint` for details", tally.summary()));
-    }
-    let text = String::from_utf8_lossy(&source.bytes).into_owned();
-    Ok(LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
+    documents.report(&source.name)?;
+    loaded.ok_or_else(|| Error::usage(format!("{}: the Skill cannot be read: nothing was run", source.name)))
 }
