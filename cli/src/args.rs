@@ -4,12 +4,14 @@ mod cluster;
 mod invocation;
 mod jobs;
 mod local;
+mod validate;
 mod values;
 
 pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place, PlaceArgs};
 pub use invocation::Invocation;
 pub use jobs::{CancelArgs, ReplyArgs, TreeArgs, WaitArgs, WaitTarget};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
+pub use validate::ValidateArgs;
 
 use crate::local::DEFAULT_MEMORY;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
@@ -33,6 +35,8 @@ const EXIT_CODES_HELP: &str =
 pub enum Command {
     /// Run a Skill on this machine, without a cluster
     Run(Box<RunArgs>),
+    /// Test the features of Skills on this machine, without a cluster
+    Validate(Box<ValidateArgs>),
     /// Print the events of a Job, on this machine or on a cluster
     Events(EventsArgs),
     /// Show Jobs on this machine or on a cluster: decisions, progress, what they wait for

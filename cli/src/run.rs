@@ -23,6 +23,7 @@ pub mod skill;
 mod stdout;
 mod steps;
 mod templates;
+pub mod validate;
 mod vendor;
 
 use crate::args::RunArgs;

@@ -28,7 +28,7 @@ use std::time::Duration;
 const MCP_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// An epoch of a conversation on this machine.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct LocalEpoch<'a> {
     /// The input of the driver.
     pub inputs: &'a Inputs,

@@ -216,7 +216,7 @@ fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResour
 }
 
 /// Returns a unique key that contains the current time.
-fn new_key() -> String {
+pub fn new_key() -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     let suffix: String = random_hex().chars().take(5).collect();
     format!("{now}-{suffix}")
@@ -278,6 +278,6 @@ fn has_ended(directory: &SkillDirectory, key: &str, inputs: &Inputs) -> Result<b
 }
 
 /// Looks up a variable of the environment that is not empty.
-fn env(name: &str) -> Option<String> {
+pub fn env(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

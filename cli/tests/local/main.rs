@@ -19,3 +19,4 @@ mod templates;
 mod terminal;
 mod tools;
 mod unusable_memory;
+mod validate;
