@@ -140,6 +140,8 @@ impl Inputs {
         let part = JobPart { goal: feature.test_scenario.clone(), ..part };
         let mut inputs = Self::new(revision, part, redactor)?;
         inputs.run.allowed_effects = Some(allowed_effects(feature));
+        // The tests of a Job have the same call ids, and a server may ignore a call whose key it knows.
+        inputs.run.run_key = format!("{}/{}/{}", inputs.run.run_key, feature.name, inputs.part.attempt);
         Ok(inputs)
     }
 
@@ -249,6 +251,7 @@ mod tests {
         assert_eq!(inputs.run.skill.acceptance_criteria, ["Says so"]);
         assert_eq!(inputs.run.skill, inputs.revision.spec, "the worker's tools read the same Skill");
         assert_eq!(inputs.run.allowed_effects, Some(vec!["notify".to_owned()]));
+        assert!(inputs.run.run_key.ends_with("/x/1"), "each test has its own call keys: {}", inputs.run.run_key);
     }
 
     #[tokio::test]

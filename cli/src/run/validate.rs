@@ -84,7 +84,7 @@ async fn test_all(
     let features = || plan.skills.iter().flat_map(|skill| skill.features.iter().map(move |feature| (skill, feature)));
     let mut reports: Vec<FeatureReport> =
         features().map(|(skill, feature)| FeatureReport::new(&skill.revision.skill, feature)).collect();
-    let tested = features().enumerate().filter(|(_, (_, feature))| report::subskill(feature).is_none());
+    let tested = features().enumerate().filter(|(_, (_, feature))| feature.subskill().is_none());
     let tests: Vec<(usize, (&TestedSkill, &Feature))> =
         tested.flat_map(|test| repeat_n(test, usize::from(args.runs))).collect();
     let total = tests.len();

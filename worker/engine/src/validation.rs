@@ -44,7 +44,7 @@ pub fn allowed_effects(feature: &Feature) -> Vec<String> {
 /// Returns the name of the tool that runs a script: `script_check` for `check.sh`.
 fn script_tool(file: &str) -> String {
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    format!("script_{stem}")
+    format!("script_{}", stem.replace('.', "_"))
 }
 
 /// Returns the result of a test whose conversation has ended, or waits for people.
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn the_script_of_a_feature_is_allowed() {
         let tested = feature(json!({"allow": ["note"], "ext": {"script": "check.order.sh"}}));
-        assert_eq!(allowed_effects(&tested), ["note", "script_check.order"]);
+        assert_eq!(allowed_effects(&tested), ["note", "script_check_order"]);
     }
 
     /// A rule that lets calls of the tool pass allows no effect.

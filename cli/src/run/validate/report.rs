@@ -34,15 +34,10 @@ pub struct FeatureReport {
     tests: Vec<Test>,
 }
 
-/// Returns the Skill that implements a feature, if another one does.
-pub fn subskill(feature: &Feature) -> Option<&str> {
-    feature.ext.as_ref().and_then(|ext| ext.subskill.as_deref())
-}
-
 impl FeatureReport {
     /// Creates the report of a feature that was not tested yet.
     pub fn new(skill: &str, feature: &Feature) -> Self {
-        let subskill = subskill(feature).map(str::to_owned);
+        let subskill = feature.subskill().map(str::to_owned);
         let result = if subskill.is_some() { TestResult::Delegated } else { TestResult::Failed };
         Self { skill: skill.to_owned(), feature: feature.name.clone(), result, subskill, tests: Vec::new() }
     }
