@@ -63,4 +63,5 @@ mod templates;
 mod tenant_limits;
 mod tenants;
 mod upgrade;
+mod validation;
 mod versions;
