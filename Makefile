@@ -41,7 +41,7 @@ e2e: cluster-up images ## Run the stories on the local cluster; FILTER=<name> se
 	@$(STEP) "stories on the cluster" hack/e2e $(FILTER)
 
 .PHONY: bench
-bench: ## Measure the engine against a bare client; ONLY=<section> selects a section
+bench: ## Measure the engine against a bare client, and the report endpoint; ONLY=<section> selects a section
 	@$(STEP) "bench" hack/bench $(ONLY)
 
 .PHONY: bench-policy

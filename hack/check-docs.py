@@ -66,7 +66,7 @@ def blocks(text, kind):
     return [re.sub(rf"^{m.group(1)}", "", m.group(2), flags=re.M) for m in re.finditer(rf"^( *)```{kind}\n(.*?)^\1```$", text, re.S | re.M)]
 
 
-HEREDOC = re.compile(r"^(.*<<'(\w+)')\n(.*?)^\2\n", re.S | re.M)
+HEREDOC = re.compile(r"^([^\n]*<<'(\w+)')\n(.*?)^\2\n", re.S | re.M)
 
 
 def check_shell(page, text):

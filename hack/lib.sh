@@ -112,6 +112,11 @@ python_environment() {
   printf '%s\n' "$venv/bin/python"
 }
 
+# own_buildah ARGUMENT...: buildah with a separate storage in the cache, so the user's images are not changed.
+own_buildah() {
+  BUILDAH_ISOLATION=chroot buildah --root "$cache/buildah/root" --runroot "$cache/buildah/run" --storage-driver vfs "$@"
+}
+
 # test_targets stories|fast: the names of the workspace's integration tests: the stories of e2e, or all others.
 test_targets() {
   cargo metadata --no-deps --format-version 1 --locked | jq -r --arg kind "$1" '

@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Pass requests on to an MCP server that speaks streamable HTTP on the loopback address
     Guard(Guard),
+    /// Be an MCP server over the standard input and output, whose tools are the scripts in a directory
+    Scripts(Scripts),
 }
 
 /// The clients that are served.
@@ -94,6 +96,23 @@ pub(crate) struct Guard {
     /// Port of the health check, if it is another one
     #[arg(long)]
     pub(crate) health_port: Option<u16>,
+}
+
+/// The arguments of `scripts`.
+#[derive(Debug, Args)]
+pub(crate) struct Scripts {
+    /// The directory of the scripts
+    #[arg(long)]
+    pub(crate) dir: PathBuf,
+    /// The home and working directory of the scripts
+    #[arg(long, default_value = "/tmp")]
+    pub(crate) work_dir: PathBuf,
+    /// Seconds that a script may take. It is killed after them
+    #[arg(long, default_value_t = 60)]
+    pub(crate) timeout_seconds: u64,
+    /// Bytes of the standard output, and of the standard error, that are kept. The rest is cut
+    #[arg(long, default_value_t = 1024 * 1024)]
+    pub(crate) max_output: usize,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

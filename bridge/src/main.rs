@@ -3,6 +3,7 @@
 //! - `serve` serves a server that speaks over its standard streams as streamable HTTP. The operator copies this program into a pod of
 //!   the server's own image, and starts the server with it. So the program is static, and needs nothing of the image.
 //! - `guard` passes requests on to a server that speaks streamable HTTP on the loopback address of its pod.
+//! - `scripts` is a server that speaks over its standard streams. Its tools are the scripts of a Skill.
 
 mod arguments;
 mod await_files;
@@ -14,6 +15,7 @@ mod install;
 mod message;
 mod process;
 mod program;
+mod scripts;
 mod sessions;
 mod stop;
 
@@ -48,6 +50,14 @@ enum Error {
         /// The reason.
         error: connection::Error,
     },
+    /// The scripts cannot be read.
+    #[error("cannot read the scripts in {dir}: {error}")]
+    Scripts {
+        /// The directory.
+        dir: String,
+        /// The reason.
+        error: std::io::Error,
+    },
     /// The address cannot be served.
     #[error("cannot serve {address}: {error}")]
     Serve {
@@ -70,6 +80,10 @@ async fn main() -> ExitCode {
         }
         Command::Serve(serve) => Box::pin(run(serve)).await,
         Command::Guard(guard) => Box::pin(stand_guard(guard)).await,
+        Command::Scripts(scripts) => {
+            let dir = scripts.dir.display().to_string();
+            Box::pin(scripts::serve(scripts)).await.map_err(|error| Error::Scripts { dir, error })
+        }
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

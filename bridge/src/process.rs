@@ -2,9 +2,9 @@
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// The time for a process to end by itself after its input was closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -22,13 +22,29 @@ impl Process {
     pub(crate) fn start(argv: &[String]) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let Some((name, arguments)) = argv.split_first() else { return Err(io::ErrorKind::InvalidInput.into()) };
         let mut command = Command::new(name);
-        command.args(arguments).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(arguments);
+        Self::spawn(command)
+    }
+
+    /// Starts a command, with pipes as its standard input and output.
+    pub(crate) fn spawn(mut command: Command) -> io::Result<(Self, ChildStdin, ChildStdout)> {
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut leader = command.spawn()?;
         let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         match (leader.stdin.take(), leader.stdout.take()) {
             (Some(input), Some(output)) => Ok((Self { leader, group }, input, output)),
             _ => Err(io::ErrorKind::BrokenPipe.into()),
         }
+    }
+
+    /// Returns the standard error, if it is a pipe.
+    pub(crate) fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.leader.stderr.take()
+    }
+
+    /// Waits until the process has ended by itself.
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.leader.wait().await
     }
 
     /// Waits until the process has ended, ending it if necessary, and kills what is left of its group. Its input is closed already.

@@ -4,6 +4,7 @@ mod cluster;
 mod invocation;
 mod jobs;
 mod local;
+mod skills;
 mod validate;
 mod values;
 
@@ -11,12 +12,12 @@ pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place, 
 pub use invocation::Invocation;
 pub use jobs::{CancelArgs, ReplyArgs, TreeArgs, WaitArgs, WaitTarget};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
+pub use skills::{ExportArgs, ExportFormat, ImportArgs, NewArgs, ScriptOs};
 pub use validate::ValidateArgs;
 
 use crate::local::DEFAULT_MEMORY;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
-use values::{name, namespace};
 
 /// Write, check and run Skills on this machine, and manage their Jobs on a cluster.
 #[derive(Debug, Parser)]
@@ -43,8 +44,12 @@ pub enum Command {
     Get(GetArgs),
     /// Move the jobs of an older memory, which has one directory for all Skills, to the directories of their Skills
     Migrate(MigrateArgs),
-    /// Convert a skill file of the older dialect (domain.yaml, skill.yaml with names in snake case) into a manifest
+    /// Convert the skills of a repository, Agent Skills or a skill file of the older dialect into manifests
     Import(ImportArgs),
+    /// Write Skills in the format of another system
+    Export(ExportArgs),
+    /// Start a skill of a repository from a template
+    New(NewArgs),
     /// Check Skills, Jobs and Models, and report all problems with line and column
     Lint(LintArgs),
     /// Test the rules of a Skill
@@ -86,33 +91,6 @@ pub enum Shell {
     Powershell,
     /// zsh
     Zsh,
-}
-
-/// The arguments of `import`.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The manifest is printed to stdout, findings to stderr. If there is an error, no manifest is written.\n\
-                  A field that a Skill cannot express leads to a warning.\n\n\
-                  Example: bloomery import domain.yaml --namespace acme --model default | kubectl apply -f -"
-)]
-pub struct ImportArgs {
-    /// The file to read, or - for stdin
-    pub file: PathBuf,
-    /// Write the manifest to a file instead of stdout
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// The namespace in the manifest
-    #[arg(long, value_name = "NS", value_parser = namespace)]
-    pub namespace: Option<String>,
-    /// The name of the Skill, instead of the file's `id`
-    #[arg(long, value_name = "NAME", value_parser = name)]
-    pub name: Option<String>,
-    /// The name of the Model, instead of the file's `engine.model`
-    #[arg(long, value_name = "NAME", value_parser = name)]
-    pub model: Option<String>,
-    /// The purpose of the Skill in a sentence, instead of the file's `problem.statement`
-    #[arg(long, value_name = "TEXT")]
-    pub problem: Option<String>,
 }
 
 /// The arguments of `lint`.

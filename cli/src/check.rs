@@ -4,7 +4,7 @@ use bloomery_crds::lists::{self, ConfigMaps};
 use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_engine::lint;
 use bloomery_engine::tool::ListedTool;
-use bloomery_skills::{CheckedDocument, Document, Draft, Finding, ImportOptions, Severity, check};
+use bloomery_skills::{CheckedDocument, Document, Finding, ImportOptions, Severity, check};
 
 /// Checks a document, which is a manifest or is written in the older dialect. `tools` are those of the MCP server; they are empty if it
 /// is not known. `config_maps` are those in the same file, for the lists of the policy.
@@ -19,22 +19,27 @@ pub fn check_document(
     // tools of `--tools` are those of a server.
     let is_about_server = |finding: &Finding| matches!(finding.path.as_str(), "mcp_server" | "mcpServer");
     let knows_server = options.local || !tools.is_empty() || checked.findings.iter().any(is_about_server);
-    if let Some(draft) = &checked.draft {
-        let of_engine =
-            engine_findings(draft, tools, config_maps).filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
-        let of_engine: Vec<Finding> = of_engine.map(|(_, finding)| finding).collect();
-        checked.findings.extend(of_engine);
-    }
+    let of_engine = engine_findings(&checked, tools, config_maps);
+    let of_engine = of_engine.into_iter().filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
+    checked.findings.extend(of_engine.map(|(_, finding)| finding));
     checked
 }
 
-/// Runs the engine's lint on a draft. Returns the API path of each finding, and the finding with its place in the document.
-/// Drops findings that may only be consequences of a value that could not be read.
-fn engine_findings<'a>(
-    draft: &'a Draft,
+/// Adds the findings of the engine to a Skill of a repository.
+pub fn add_engine_findings(checked: &mut CheckedDocument) {
+    let of_engine = engine_findings(checked, &[], &ConfigMaps::new());
+    checked.findings.extend(of_engine.into_iter().map(|(_, finding)| finding));
+    checked.findings.sort_by_key(Finding::position);
+}
+
+/// Runs the engine's lint on the draft of a document. Returns the API path of each finding, and the finding with its place in the
+/// document. Drops findings that may only be consequences of a value that could not be read.
+fn engine_findings(
+    checked: &CheckedDocument,
     tools: &[ListedTool],
     config_maps: &ConfigMaps,
-) -> impl Iterator<Item = (String, Finding)> + use<'a> {
+) -> Vec<(String, Finding)> {
+    let Some(draft) = &checked.draft else { return Vec::new() };
     let to_severity = |severity| match severity {
         lint::Severity::Error => Severity::Error,
         lint::Severity::Warning => Severity::Warning,
@@ -48,10 +53,11 @@ fn engine_findings<'a>(
         lint::Finding { path, ..finding }
     });
     let findings = findings.filter(|finding| !draft.is_doubtful(&finding.path));
-    findings.map(move |lint::Finding { severity, path, message, hint }| {
+    let placed = findings.map(|lint::Finding { severity, path, message, hint }| {
         let finding = Finding::at_api_path(&draft.root, &path, to_severity(severity), message);
         (path, Finding { hint, ..finding })
-    })
+    });
+    placed.collect()
 }
 
 /// Returns the path of a text of a list, which may come from a ConfigMap, as the path of the field in the Skill.

@@ -1,23 +1,48 @@
-//! `bloomery import`: converts a Skill of the older dialect into a manifest.
+//! `bloomery import`: converts a Skill of the older dialect into a manifest. `repository` converts directories of skills.
 
-use crate::args::ImportArgs;
+use crate::args::{ImportArgs, ScriptOs};
 use crate::check::check_document;
+use crate::error::{Error, from_io_result};
 use crate::exit::Exit;
 use crate::findings::{self, Tally};
-use crate::source;
+use crate::{repository, source};
 use bloomery_crds::lists::ConfigMaps;
 use bloomery_skills::{Document, Finding, Form, ImportOptions, yaml};
 use std::io::{self, Write};
+use std::path::Path;
+
+/// The files that make their directory a skill.
+const FILES_OF_SKILLS: [&str; 2] = ["skill.json", "SKILL.md"];
+
+/// Converts a file of the older dialect, or the skills of a repository.
+///
+/// # Errors
+/// If the arguments do not fit the input, the input cannot be read, or the manifests cannot be written.
+pub fn run(args: &ImportArgs) -> Result<Exit, Error> {
+    match &args.path {
+        Some(file) if !file.is_dir() => {
+            if file.file_name().is_some_and(|name| FILES_OF_SKILLS.iter().any(|known| name == *known)) {
+                let message = format!("{} is a part of a skill: name the directory of the skill", file.display());
+                return Err(Error::usage(message));
+            }
+            if args.script_image.is_some() || args.os != ScriptOs::default() {
+                return Err(Error::usage("--script-image and --os are for a directory of skills, and not for a file"));
+            }
+            from_io_result(convert_file(args, file))
+        }
+        _ => repository::import::run(args, &repository::import::directory(args)?),
+    }
+}
 
 /// Converts a file of the older dialect into a manifest, and prints all findings. If there is an error, no manifest is
 /// written.
-pub fn run(args: &ImportArgs) -> io::Result<Exit> {
-    let source = source::read(&args.file)
-        .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(&args.file))))?;
+fn convert_file(args: &ImportArgs, file: &Path) -> io::Result<Exit> {
+    let source = source::read(file)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(file))))?;
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
     let manifest = match only_document(&read.documents, findings.is_empty()) {
-        Ok(document) => convert(document, args, &mut findings)?,
+        Ok(document) => convert(document, args, file, &mut findings)?,
         Err(finding) => {
             findings.extend(finding);
             None
@@ -54,13 +79,18 @@ fn only_document(documents: &[Document], read_completely: bool) -> Result<&Docum
 }
 
 /// Converts a document to a manifest with comments, and adds its findings. Returns `None` if the document has an error.
-fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) -> io::Result<Option<String>> {
+fn convert(
+    document: &Document,
+    args: &ImportArgs,
+    file: &Path,
+    findings: &mut Vec<Finding>,
+) -> io::Result<Option<String>> {
     let options = ImportOptions {
         name: args.name.clone(),
         namespace: args.namespace.clone(),
         model: args.model.clone(),
         problem: args.problem.clone(),
-        file: source::stem(&args.file),
+        file: source::stem(file),
         local: false,
     };
     let checked = check_document(document, &options, &[], &ConfigMaps::new());

@@ -19,6 +19,7 @@ mod migrate;
 mod output;
 mod page;
 mod policy;
+mod repository;
 mod run;
 mod source;
 mod summary;
@@ -29,7 +30,7 @@ mod text;
 use args::{Args, Command, Invocation, Place};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 use clap::{CommandFactory, FromArgMatches};
-use error::{Error, from_io_result};
+use error::Error;
 use jobs::ClusterCommand;
 use std::process::ExitCode;
 
@@ -54,7 +55,9 @@ fn main() -> ExitCode {
             Place::Cluster(cluster) => jobs::get(&args, &ClusterCommand::new(invocation, cluster)),
         },
         Command::Migrate(args) => migrate::run(&args),
-        Command::Import(args) => from_io_result(import::run(&args)),
+        Command::Import(args) => import::run(&args),
+        Command::Export(args) => repository::export::run(&args),
+        Command::New(args) => repository::create::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Policy(command) => policy::run(&command),
         Command::Approve(args) => approvals::decide(&args, ApprovalVerdict::Approve),

@@ -4,7 +4,7 @@ mod inputs;
 mod replay;
 mod report;
 mod test_file;
-mod unknown;
+mod untested;
 
 use crate::args::{PolicyCommand, PolicyTestArgs};
 use crate::error::Error;
@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::lint::server_tools;
 use crate::output;
 use crate::run::skill::{self, LoadedSkill};
+use crate::text;
 use bloomery_engine::tool::ListedTool;
 use std::path::{Path, PathBuf};
 use test_file::TestFile;
@@ -28,8 +29,8 @@ pub fn run(command: &PolicyCommand) -> Result<Exit, Error> {
 /// Replays all cases of a file.
 fn test(args: &PolicyTestArgs) -> Result<Exit, Error> {
     let file = test_file::read(&args.file)?;
-    let skill = find_skill(args, &file)?;
     let tools = find_tools(args, &file)?;
+    let skill = find_skill(args, &file, tools.as_deref().unwrap_or_default())?;
     let mut rulings = Vec::new();
     for case in &file.cases {
         let of_case = replay::replay(case, &skill, tools.as_deref());
@@ -41,14 +42,18 @@ fn test(args: &PolicyTestArgs) -> Result<Exit, Error> {
     Ok(if differing == 0 { Exit::Success } else { Exit::Error })
 }
 
-/// Returns the Skill that the command line names, or else the file.
-fn find_skill(args: &PolicyTestArgs, file: &TestFile) -> Result<LoadedSkill, Error> {
+/// Returns the Skill that the command line names, or else the file. Prints how many findings the lint has about it.
+fn find_skill(args: &PolicyTestArgs, file: &TestFile, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
     let named = match (&args.skill, &file.skill) {
         (None, Some(named)) if skill::is_file(named) => beside(&args.file, named).display().to_string(),
         (Some(named), _) | (None, Some(named)) => named.clone(),
         (None, None) => return Err(Error::usage("which Skill? Name it as `skill` in the file, or with --skill")),
     };
-    Ok(skill::find(&args.memory, &named, false)?.loaded)
+    let skill = skill::find(&args.memory, &named, false, tools)?.loaded;
+    if let Some(remark) = skill.remark(tools) {
+        text::inform(&remark);
+    }
+    Ok(skill)
 }
 
 /// Returns the tools of the server, if the command line or the file names a list.

@@ -2,6 +2,7 @@
 //! On a cluster, the operator prepares a Job; here, [`prepare`] does, and [`execute`] runs it.
 
 mod api_keys;
+mod checked_tools;
 mod credential;
 mod diagnostics;
 mod epoch;
@@ -16,6 +17,7 @@ mod prepare;
 mod ram_key;
 mod resources;
 mod screen;
+mod scripts;
 mod server;
 mod short_secrets;
 mod signals;

@@ -231,6 +231,27 @@ mod tests {
         );
         assert_eq!(lint(&format!("{skill}{job}  resource: {{}}\n")).len(), 1);
         assert_eq!(lint(&format!("{skill}{job}  resources: {{codebase: 7}}\n")).len(), 1);
+        let skill = format!("{MANIFEST}  memory: {{scope: [progress]}}\n");
+        assert_eq!(lint(&format!("{skill}{job}  memoryScope: [progress]\n")), Vec::<String>::new());
+        assert_eq!(
+            lint(&format!("{skill}{job}  memoryScope: [progress, techContext]\n")),
+            ["spec.memoryScope[1]: memory.scope of the Skill has only progress: leave techContext out"]
+        );
+    }
+
+    #[test]
+    fn a_feature_that_refers_to_nothing_is_found_at_its_place() {
+        let features = "  features:\n    - name: a\n      testScenario: Given x\n      expectedResult: y\n      ext: {skillMdRef: \"#refnuds\"}\n";
+        let input = format!("{MANIFEST}  docs: \"# Refunds\"\n{features}");
+        let output = bloomery(&["lint", "-"], input.as_bytes());
+        let out = String::from_utf8(output.stdout).unwrap();
+        let line = 1 + input.lines().position(|line| line.contains("skillMdRef")).unwrap();
+        let finding = format!(
+            "<stdin>:{line}:25: error: Skill/x: spec.features[0].ext.skillMdRef: \"#refnuds\" is no section of spec.docs (did you mean \"#refunds\"?)\n"
+        );
+        assert_eq!(out, finding);
+        // The error of a field that cannot be read is not repeated.
+        assert_eq!(lint(&format!("{MANIFEST}  docs: [a]\n{features}")).len(), 1);
     }
 
     #[test]
@@ -367,6 +388,45 @@ mod tests {
         assert!(String::from_utf8_lossy(&output.stdout).contains(why), "{}", shown(&output));
         let meant = call.replace("expect: deny}", "expect: deny, reason: e}");
         assert_eq!(policy_test(&cases(&meant), &[]).status.code(), Some(0), "{meant}");
+    }
+
+    /// A server's tools that accept texts and numbers only.
+    const TYPED_TOOLS: &str = r#"{"tools": [
+        {"name": "get_payees", "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}},
+        {"name": "send_money", "inputSchema": {"type": "object", "properties": {"recipient": {"type": "string"}, "amount": {"type": "number"}}}}
+    ]}"#;
+
+    #[rstest]
+    #[case::without_inputs("{tool: get_payees, arguments: {query: 5}, expect: deny}", 1)]
+    #[case::meant("{tool: get_payees, arguments: {query: 5}, expect: deny, reason: is not of type}", 0)]
+    #[case::with_inputs("{tool: send_money, arguments: {recipient: DE12345678, amount: much}, expect: deny}", 0)]
+    fn a_denial_by_the_schema_of_the_server_tests_no_rule(#[case] call: &str, #[case] code: i32) {
+        let directory = tempfile::tempdir().unwrap();
+        let tools = directory.path().join("tools.json");
+        std::fs::write(&tools, TYPED_TOOLS).unwrap();
+        let cases = format!("cases: [{{name: a, intent: pay, calls: [{call}]}}]");
+        let output = policy_test(&cases, &["--tools", tools.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(code), "{}", shown(&output));
+        let why = "this tests no rule: the schema of get_payees at the server refuses the arguments";
+        assert_eq!(shown(&output).contains(why), code == 1, "{}", shown(&output));
+    }
+
+    #[test]
+    fn a_policy_test_counts_the_findings_of_a_lint_with_the_same_tools() {
+        let rule = "{toolId: send_money, when: \"!fromTool(recipient, 'get_payees')\"}";
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            std::fs::write(directory.path().join(name), content).unwrap();
+            directory.path().join(name).display().to_string()
+        };
+        let skill = write("skill.yaml", &format!("{MANIFEST}{SERVER}  policy: {{approvals: [{rule}]}}\n"));
+        let tools = write("tools.json", TYPED_TOOLS);
+        let linted = shown(&bloomery(&["lint", &skill, "--tools", &tools], b""));
+        assert!(linted.ends_with("1 object: 1 warning\n"), "{linted}");
+        let cases = "cases: [{name: a, calls: [{tool: send_money, arguments: {recipient: x}, expect: hold}]}]";
+        let tested = bloomery(&["policy", "test", "-", "--skill", &skill, "--tools", &tools], cases.as_bytes());
+        let remark = format!("{skill}: 1 warning: run `bloomery lint --tools` for details\n");
+        assert!(shown(&tested).contains(&remark), "{}", shown(&tested));
     }
 
     #[test]

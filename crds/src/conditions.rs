@@ -145,9 +145,9 @@ pub enum Reason {
     ///
     /// Remedy: create a Job with `mode: Validate` (docs/how-to/validate-a-skill.md).
     NotValidated,
-    /// The Skill asks for more than its namespace allows now, so no new Job starts. Jobs that have started run on.
+    /// The Skill or the Model asks for more than its namespace allows now, so no new Job of it starts. Jobs that run now go on.
     ///
-    /// Remedy: change the Skill as the message says, or ask the cluster's admin to raise the limit (docs/how-to/limit-tenants.md).
+    /// Remedy: change the object as the message says, or ask the cluster's admin to raise the limit (docs/how-to/limit-tenants.md).
     BeyondLimit,
     /// The tool policy of the namespace denies tools that the Skill declares. Jobs run, and their calls of these tools are denied.
     ///
@@ -215,6 +215,10 @@ pub enum Reason {
     ///
     /// Remedy: create the ConfigMap with the key in the Skill's namespace, or correct the name; the Skill becomes ready by itself.
     ListNotFound,
+    /// The ConfigMap that `spec.scripts.configMap` of the Skill names does not exist.
+    ///
+    /// Remedy: create the ConfigMap in the Skill's namespace, or correct the name; the Skill becomes ready by itself.
+    ScriptsNotFound,
     /// The Skill that the Job names does not exist.
     ///
     /// Remedy: create the Skill; the Job starts then.
@@ -397,9 +401,10 @@ pub enum Reason {
     ///
     /// Remedy: none.
     Ended,
-    /// The bindings of the Job do not fit the Skill's resources. The message names every fault.
+    /// The bindings of the Job do not fit the Skill's resources, or its `memoryScope` does not fit that of the Skill. The message names
+    /// every fault.
     ///
-    /// Remedy: create the Job again with correct `resources`, or correct the Skill.
+    /// Remedy: create the Job again with correct `resources` and `memoryScope`, or correct the Skill.
     ResourcesInvalid,
     /// An object that the Job binds does not exist yet.
     ///

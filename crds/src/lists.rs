@@ -1,7 +1,9 @@
-//! The lists of a policy that come from ConfigMaps (`policy.listsFrom`).
+//! The texts of a Skill that come from ConfigMaps: the lists of its policy (`policy.listsFrom`), and its scripts
+//! (`scripts.configMap`).
 
+use crate::scripts;
 use crate::text::bounded;
-use crate::v1alpha1::{ConfigMapKeyRef, Policy, SkillSpec};
+use crate::v1alpha1::{ConfigMapKeyRef, Policy, Scripts, SkillSpec};
 use std::collections::BTreeMap;
 
 /// The most texts of a list.
@@ -16,7 +18,10 @@ const MAX_KEYS_BYTES: usize = 256;
 /// The data of ConfigMaps of one namespace, by name.
 pub type ConfigMaps = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The reason why a list cannot be used.
+/// The field of a Skill that names a ConfigMap with scripts.
+pub const SCRIPTS_FIELD: &str = "spec.scripts.configMap";
+
+/// The reason why the texts of a ConfigMap cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The ConfigMap does not exist.
@@ -52,16 +57,24 @@ pub enum Error {
         /// The line, from 1.
         line: usize,
     },
+    /// The scripts cannot be used.
+    #[error("the ConfigMap {name} {fault}")]
+    Scripts {
+        /// The name of the ConfigMap.
+        name: String,
+        /// The fault, as a clause with its remedy.
+        fault: String,
+    },
 }
 
 impl Error {
-    /// Returns whether the list can be used once an object is created or gets a key.
+    /// Returns whether the texts can be used once an object is created or gets a key.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::ConfigMapNotFound(_) | Self::KeyNotFound { .. })
     }
 }
 
-/// A list that cannot be used.
+/// A field whose texts cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {error}")]
 pub struct Fault {
@@ -71,20 +84,20 @@ pub struct Fault {
     pub error: Error,
 }
 
-/// Returns the names of the ConfigMaps that the lists of a Skill name.
+/// Returns the names of the ConfigMaps that a Skill names for lists and scripts.
 pub fn config_maps(spec: &SkillSpec) -> impl Iterator<Item = &str> {
     let sources = spec.policy.iter().flat_map(|policy| policy.lists_from.values());
-    sources.map(|source| source.config_map_key_ref.name.as_str())
+    let of_lists = sources.map(|source| source.config_map_key_ref.name.as_str());
+    of_lists.chain(spec.scripts.iter().filter_map(|scripts| scripts.config_map.as_deref()))
 }
 
-/// Moves the texts of all lists from ConfigMaps into `policy.lists`.
+/// Moves the texts of all lists from ConfigMaps into `policy.lists`, and the scripts of a ConfigMap into `scripts.files`.
 ///
 /// # Errors
-/// All lists that cannot be used. Then the spec stays the same.
+/// All fields that cannot be used. Then the spec stays the same.
 pub fn resolve(spec: &mut SkillSpec, config_maps: &ConfigMaps) -> Result<(), Vec<Fault>> {
-    let Some(policy) = &mut spec.policy else { return Ok(()) };
     let (mut lists, mut faults) = (BTreeMap::new(), Vec::new());
-    for (list, source) in &policy.lists_from {
+    for (list, source) in spec.policy.iter().flat_map(|policy| &policy.lists_from) {
         match read(&source.config_map_key_ref, config_maps) {
             Ok(texts) => {
                 lists.insert(list.clone(), texts);
@@ -92,13 +105,22 @@ pub fn resolve(spec: &mut SkillSpec, config_maps: &ConfigMaps) -> Result<(), Vec
             Err(error) => faults.push(Fault { path: format!("spec.policy.listsFrom.{list}"), error }),
         }
     }
-    if faults.is_empty() {
+    let scripts = spec.scripts.as_ref().and_then(|scripts| read_scripts(scripts, config_maps)).transpose();
+    let scripts = scripts.unwrap_or_else(|error| {
+        faults.push(Fault { path: SCRIPTS_FIELD.to_owned(), error });
+        None
+    });
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    if let Some(policy) = &mut spec.policy {
         policy.lists.append(&mut lists);
         policy.lists_from.clear();
-        Ok(())
-    } else {
-        Err(faults)
     }
+    if scripts.is_some() {
+        spec.scripts = scripts;
+    }
+    Ok(())
 }
 
 /// Returns the names of all lists that conditions can read.
@@ -124,6 +146,13 @@ fn read(reference: &ConfigMapKeyRef, config_maps: &ConfigMaps) -> Result<Vec<Str
         count if count > MAX_TEXTS => Err(Error::TooManyTexts { name, key, count }),
         _ => Ok(texts),
     }
+}
+
+/// Returns the scripts with the files of their ConfigMap. `None` if they name none.
+fn read_scripts(scripts: &Scripts, config_maps: &ConfigMaps) -> Option<Result<Scripts, Error>> {
+    let name = scripts.config_map.clone()?;
+    let Some(data) = config_maps.get(&name) else { return Some(Err(Error::ConfigMapNotFound(name))) };
+    Some(scripts::with_data(scripts, data).map_err(|fault| Error::Scripts { name, fault }))
 }
 
 #[cfg(test)]
@@ -183,5 +212,29 @@ mod tests {
         let mut spec = spec();
         resolve(&mut spec, &with("payees", &value)).unwrap();
         assert_eq!(spec.policy.unwrap().lists["payees"].len(), MAX_TEXTS);
+    }
+
+    #[test]
+    fn the_scripts_of_a_config_map_are_files_and_a_fault_leaves_the_lists_unread() {
+        let mut spec = spec();
+        let scripts = serde_json::json!({"image": "busybox", "files": {"a.sh": "exit 0"}, "configMap": "checks"});
+        spec.scripts = serde_json::from_value(scripts).unwrap();
+        assert_eq!(config_maps(&spec).collect::<Vec<_>>(), ["bank-lists", "checks"]);
+        let mut maps = with("payees", "ada");
+        let before = spec.clone();
+        let faults = resolve(&mut spec, &maps).unwrap_err();
+        assert_eq!(faults[0].to_string(), "spec.scripts.configMap: the ConfigMap checks does not exist");
+        assert!(faults[0].error.is_missing() && spec == before);
+        maps.insert("checks".into(), [("a.sh".to_owned(), "exit 1".to_owned())].into());
+        let faults = resolve(&mut spec, &maps).unwrap_err();
+        assert!(
+            faults[0].to_string().contains("the ConfigMap checks has the file \"a.sh\", which is also"),
+            "{faults:?}"
+        );
+        maps.insert("checks".into(), [("b.sh".to_owned(), "exit 1".to_owned())].into());
+        resolve(&mut spec, &maps).unwrap();
+        let scripts = spec.scripts.unwrap();
+        assert_eq!((scripts.files["b.sh"].as_str(), scripts.config_map), ("exit 1", None));
+        assert_eq!(spec.policy.unwrap().lists["payees"], ["ada"]);
     }
 }

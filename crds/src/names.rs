@@ -70,6 +70,10 @@ pub const COMPONENT_PROBE: &str = "probe";
 /// Annotation of a worker pod: the seal that proves that the operator created it.
 pub const ANNOTATION_SEAL: &str = "bloomery.dev/seal";
 
+/// Annotation of a worker pod: what the network policy of its Skill allows the worker to connect to, as `host:port`, separated by spaces.
+/// The policy allows this until the worker has ended, also if the Skill changes.
+pub const ANNOTATION_CONNECTS_TO: &str = "bloomery.dev/connects-to";
+
 /// Annotation of a pod of an MCP server that speaks HTTP: the public keys of the tokens of workers, as a JSON Web Key Set.
 pub const ANNOTATION_JWKS: &str = "bloomery.dev/jwks";
 
@@ -104,8 +108,14 @@ pub const ANNOTATION_ALLOWED_TOOLS: &str = "bloomery.dev/allowed-tools";
 /// Annotation of a namespace: the tools that no Job may call there.
 pub const ANNOTATION_BLOCKED_TOOLS: &str = "bloomery.dev/blocked-tools";
 
-/// The annotations of a namespace that limit its Skills and their Jobs.
-pub const TENANT_ANNOTATIONS: [&str; 7] = [
+/// Annotation of a namespace: the models that its Models may name.
+pub const ANNOTATION_ALLOWED_MODELS: &str = "bloomery.dev/allowed-models";
+
+/// Annotation of a namespace: the URLs that its Models may name.
+pub const ANNOTATION_ALLOWED_MODEL_URLS: &str = "bloomery.dev/allowed-model-urls";
+
+/// The annotations of a namespace that limit its Skills, their Jobs and its Models.
+pub const TENANT_ANNOTATIONS: [&str; 9] = [
     ANNOTATION_ALLOWED_IMAGES,
     ANNOTATION_MAX_STEPS,
     ANNOTATION_MAX_TOOL_CALLS,
@@ -113,6 +123,8 @@ pub const TENANT_ANNOTATIONS: [&str; 7] = [
     ANNOTATION_MAX_DURATION,
     ANNOTATION_ALLOWED_TOOLS,
     ANNOTATION_BLOCKED_TOOLS,
+    ANNOTATION_ALLOWED_MODELS,
+    ANNOTATION_ALLOWED_MODEL_URLS,
 ];
 
 /// The name of a tenant's memory claim. The operator uses an existing claim unchanged.

@@ -162,8 +162,8 @@ pub enum OutcomeCode {
     /// A rule of the Skill does not fit the tools of its MCP server: it names a tool or an argument that does not exist, or compares
     /// values of different types. The Job ended before the first request to the model.
     ///
-    /// Remedy: correct the rules that the message names (`bloomery lint --tools` finds all of them), or set
-    /// `policy.allowUnmatched`; create the Job again.
+    /// Remedy: correct the rules that the message names (`bloomery lint --tools` finds all of them); `policy.allowUnmatched: true` accepts
+    /// rules for tools that the server lacks; create the Job again.
     PolicyInvalid,
     /// A Job with `mode: Validate` has tested the features of its Skill, and one of them did not pass.
     ///

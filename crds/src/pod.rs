@@ -14,6 +14,9 @@ pub const WORKER_CONTAINER: &str = "worker";
 /// The name of the container of an MCP server, in a pod of its own or as a sidecar of a worker pod.
 pub const MCP_CONTAINER: &str = "mcp";
 
+/// The name of the sidecar of a worker pod that runs the scripts of the Skill.
+pub const SCRIPTS_CONTAINER: &str = "scripts";
+
 /// Returns whether a pod has ended: all of its containers, or its worker, which is never restarted. A sidecar may run until the kubelet
 /// has stopped it, and a container that a webhook injected for ever.
 pub fn has_ended(pod: &Pod) -> bool {

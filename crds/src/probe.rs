@@ -2,7 +2,7 @@
 //! reports both (`docs/explanation/design.md`, section 7).
 
 use crate::canonical::Digest;
-use crate::run::ReportEndpoint;
+use crate::run::{ExternalMcp, ReportEndpoint};
 use crate::tool_pins::ToolPins;
 use crate::v1alpha1::{McpServer, SkillSpec};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct ProbePart {
     pub subject: Subject,
     /// The report endpoint.
     pub report: ReportEndpoint,
+    /// How to reach an MCP server outside of the cluster. `None` for any other server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_mcp: Option<ExternalMcp>,
 }
 
 /// The identity of a Skill.
@@ -104,15 +107,32 @@ pub fn server_digest(server: &McpServer) -> Digest {
 
 /// Returns the digest of the fields of a Skill that a probe compiles against the tools of its server.
 pub fn rules_digest(spec: &SkillSpec) -> Digest {
-    let SkillSpec { tools, policy, resources, intents, .. } = spec;
+    let SkillSpec { tools, policy, resources, intents, scripts, .. } = spec;
     let intents = intents.iter().flat_map(|intents| &intents.supported).map(|intent| json!([intent.id, intent.tools]));
     let intents: Vec<Value> = intents.collect();
-    Digest::of_value(&json!({ "tools": tools, "policy": policy, "resources": resources, "intents": intents }))
+    let mut fields = json!({ "tools": tools, "policy": policy, "resources": resources, "intents": intents });
+    // Without scripts, the digest is that of earlier versions.
+    if let (Some(scripts), Some(fields)) = (scripts, fields.as_object_mut()) {
+        let files: Vec<&String> = scripts.files.keys().collect();
+        fields.insert("scripts".to_owned(), json!([files, scripts.config_map]));
+    }
+    Digest::of_value(&fields)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_names_of_scripts_count_as_rules_and_their_texts_do_not() {
+        let digest = |scripts: Value| {
+            rules_digest(&serde_json::from_value(json!({"problem": {"statement": "x"}, "scripts": scripts})).unwrap())
+        };
+        let with = |name: &str, text: &str| digest(json!({"image": "busybox", "files": {name: text}}));
+        assert_eq!(with("check.sh", "exit 0"), with("check.sh", "exit 1"));
+        assert_ne!(with("check.sh", "exit 0"), with("test.sh", "exit 0"));
+        assert_ne!(with("check.sh", "exit 0"), digest(Value::Null));
+    }
 
     #[test]
     fn the_digest_of_a_server_does_not_depend_on_the_accepted_tools() {

@@ -13,7 +13,7 @@ use crate::tool_pins::ToolPins;
 use crate::unknown::{self, Read};
 pub use crate::v1alpha1::GivenReply;
 use crate::v1alpha1::{
-    ApprovalVerdict, ApprovedCall, AskedCall, LogPosition, ModelProvider, ResourceType, SkillSpec, ToolPolicy,
+    ApprovalVerdict, ApprovedCall, AskedCall, CoreNote, LogPosition, ModelProvider, ResourceType, SkillSpec, ToolPolicy,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -105,12 +105,22 @@ pub struct Revision {
     /// The address of the Skill's MCP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpEndpoint>,
+    /// The address of the sidecar that runs the Skill's scripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripts: Option<McpEndpoint>,
 }
 
 impl Revision {
     /// Returns the revision of a Skill, for workers of this version's level.
     pub fn new(skill: impl Into<String>, spec: SkillSpec, mcp: Option<McpEndpoint>) -> Self {
-        Self { version: VERSION, skill: skill.into(), min_worker_level: named_level(WORKER_LEVEL), spec, mcp }
+        Self {
+            version: VERSION,
+            skill: skill.into(),
+            min_worker_level: named_level(WORKER_LEVEL),
+            spec,
+            mcp,
+            scripts: None,
+        }
     }
 }
 
@@ -190,6 +200,9 @@ pub struct JobPart {
     /// The Job that this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<ContinuedJob>,
+    /// The core notes of the memory bank that the Job reads at its start. `None` for all that the Skill has in its scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_scope: Option<Vec<CoreNote>>,
     /// The report endpoint. `None` in local mode, where there is no operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportEndpoint>,

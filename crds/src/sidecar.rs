@@ -1,5 +1,6 @@
 //! Checks the MCP server of a Skill that each worker pod has as a sidecar (`mcpServer.scope: Job`).
 
+use crate::fault::Fault;
 use crate::resources::undeclared_fault;
 use crate::run::RESOURCES_ROOT;
 use crate::v1alpha1::{McpContainer, McpScope, PodField, PodSettings, SkillSpec};
@@ -10,15 +11,6 @@ pub const BLOOMERY_DIR: &str = "/bloomery";
 
 /// The field whose values a worker pod must not pass to the server: the annotations have the run document.
 const ANNOTATIONS: &str = "metadata.annotations";
-
-/// A fault of a Skill.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The field.
-    pub path: String,
-    /// The problem and the remedy, as the rest of a sentence that begins with the path.
-    pub message: String,
-}
 
 /// Returns all faults of the sidecar of a Skill.
 pub fn faults(spec: &SkillSpec) -> Vec<Fault> {

@@ -12,6 +12,7 @@ pub mod context;
 pub mod controller;
 pub mod error;
 pub mod events;
+mod external_mcp;
 pub mod health;
 pub mod job;
 #[cfg(test)]

@@ -1,11 +1,29 @@
 //! Opens the listeners of the operator.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// The number of connections that can wait until they are accepted. If it is exceeded, clients try again after a second.
+const BACKLOG: u32 = 4096;
 
 /// Listens at an address. `[::]` means all addresses of IPv6 and IPv4, or all of IPv4 if the node has no IPv6.
-pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    TcpListener::bind(addresses(address).as_slice()).await
+pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let mut result = Err(std::io::ErrorKind::AddrNotAvailable.into());
+    for address in addresses(address) {
+        result = listen(address);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv6() { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
+    // A restarted operator can use the port at once.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Returns the addresses to try, in their order.
@@ -31,7 +49,7 @@ mod tests {
 
     #[tokio::test]
     async fn all_addresses_of_ipv6_include_those_of_ipv4() {
-        let listener = bind("[::]:0".parse().unwrap()).await.unwrap();
+        let listener = bind("[::]:0".parse().unwrap()).unwrap();
         let port = listener.local_addr().unwrap().port();
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     }

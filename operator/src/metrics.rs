@@ -92,8 +92,7 @@ impl Metrics {
             writes: series.add("writes", "Requests that change the cluster, by kind and verb"),
             leader: series.add("leader", "1 if this replica leads, otherwise 0"),
             jobs: series.add("jobs", "Jobs by phase"),
-            longest_waits: series
-                .add("waiting_longest_seconds", "Longest current wait of a Job for people in seconds, by phase"),
+            longest_waits: series.add("waiting_longest_seconds", "Longest open wait for people in seconds, by phase"),
             waits: series.add_histograms(
                 "waited_seconds",
                 "Duration of finished waits for people in seconds, by phase",
@@ -101,7 +100,7 @@ impl Metrics {
             ),
             reports: series.add("reports", "Reports of workers by result"),
             verdicts: series.add("gate_verdicts", "Verdicts by namespace, Skill, gate and verdict"),
-            feature_tests: series.add("feature_tests", "Tests of features by namespace, Skill and result: passed or failed"),
+            feature_tests: series.add("feature_tests", "Tests of features by namespace, Skill and result"),
             waiting_jobs: series.add(
                 "jobs_waiting",
                 "Jobs that have not ended and have no running worker, by the reason of their condition Ready",

@@ -8,15 +8,17 @@ use crate::caches::Guarded;
 use crate::context::Context;
 use crate::controller::{Controller, Wake, wake_on};
 use crate::error::Error;
+use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use crate::network::destination::Destination;
 use crate::network::egress::Egress;
+use crate::tenant::TenantLimits;
 use bloomery_crds::conditions::{Health, Reason, merge};
 use bloomery_crds::fallback;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, ModelStatus};
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Namespace, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use kube::core::{Resource, ResourceExt};
+use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
@@ -31,9 +33,13 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = cache.store().clone();
     let all_models = store.clone();
     let behind_services = store.clone();
+    let in_namespaces = store.clone();
     let wakes = vec![
         wake_on(cache.changes(), &store, move |model| affected_models(&all_models, model)),
         wake_on(context.caches.services.changes(), &store, move |service| models_of_service(&behind_services, service)),
+        wake_on(context.caches.namespaces.changes(), &store, move |namespace| {
+            models_of_namespace(&in_namespaces, namespace)
+        }),
     ];
     let controller = Controller { name: "model", store, wakes, concurrency: MAX_CONCURRENT_RECONCILES };
     controller.run(context, reconcile, shutdown).await;
@@ -63,6 +69,12 @@ fn models_of_service(store: &Store<Guarded<Model>>, service: &Service) -> Vec<Wa
     found.iter().map(|model| ObjectRef::from_obj(model.as_ref())).collect()
 }
 
+/// The Models of a namespace, whose annotations limit them.
+fn models_of_namespace(store: &Store<Guarded<Model>>, namespace: &PartialObjectMeta<Namespace>) -> Vec<Wake<Model>> {
+    let found = store.state_filter(|model| model.meta().namespace == namespace.metadata.name);
+    found.iter().map(|model| ObjectRef::from_obj(model.as_ref())).collect()
+}
+
 /// The fallbacks that a Model names. A Model that cannot be read names none; an Event of that Model reports this.
 pub fn fallbacks(model: &Guarded<Model>) -> Vec<String> {
     model.0.as_ref().map(|model| model.spec.fallback.clone()).unwrap_or_default()
@@ -73,7 +85,8 @@ async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error>
         let namespace = model.namespace().unwrap_or_default();
         let find = |name: &str| context.caches.models.get(&namespace, name).map(|model| fallbacks(&model));
         let refusal = |url: &str| egress_refusal(&context, &namespace, url);
-        let status = compute(&model, find, refusal, &Time(Timestamp::now()));
+        let limits = context.tenant_limits(&namespace);
+        let status = compute(&model, find, refusal, &limits, &Time(Timestamp::now()));
         context.statuses.replace(&model, status).await?;
     }
     Ok(Action::await_change())
@@ -91,13 +104,14 @@ fn compute(
     model: &Model,
     find: impl Fn(&str) -> Option<Vec<String>>,
     refusal: impl Fn(&str) -> Option<String>,
+    limits: &TenantLimits,
     now: &Time,
 ) -> ModelStatus {
     let current = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;
     ModelStatus {
         observed_generation: generation,
-        conditions: merge(current, &health(model, find, refusal).observations(), generation, now),
+        conditions: merge(current, &health(model, find, refusal, limits).observations(), generation, now),
     }
 }
 
@@ -107,6 +121,7 @@ fn health(
     model: &Model,
     find: impl Fn(&str) -> Option<Vec<String>>,
     refusal: impl Fn(&str) -> Option<String>,
+    limits: &TenantLimits,
 ) -> Health {
     let (spec, name) = (&model.spec, model.name_any());
     let host = ["https://", "http://"].iter().find_map(|scheme| spec.base_url.strip_prefix(scheme)).unwrap_or_default();
@@ -119,6 +134,11 @@ fn health(
     let mut refused = urls.into_iter().filter_map(|(field, url)| Some(format!("spec.{field}: {}", refusal(url?)?)));
     if let Some(fault) = refused.next() {
         return Health::Stalled(Reason::EgressNotAllowed, fault);
+    }
+    // The admission policy refuses such a Model, but a limit may have been lowered since.
+    let exceeded = limits.exceeded_by_model(spec);
+    if !exceeded.is_empty() {
+        return Health::Stalled(Reason::BeyondLimit, join_sentences(&exceeded, MAX_LIST_BYTES));
     }
     // The fallbacks of this Model come from the reconciled object, because the cached one may differ.
     let fallbacks =
@@ -149,7 +169,10 @@ fn accepted_message(spec: &ModelSpec, fallbacks: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::TenantSettings;
     use bloomery_crds::conditions::{ConditionType, find, is_true};
+    use kube::runtime::reflector::store;
+    use kube::runtime::watcher::Event;
     use rstest::rstest;
     use serde_json::json;
 
@@ -168,12 +191,13 @@ mod tests {
     #[test]
     fn the_message_names_the_secret_and_a_second_compute_changes_nothing() {
         let mut model = model("https://api.openai.com/v1");
-        let status = compute(&model, nothing_else, allowed, &Time(Timestamp::UNIX_EPOCH));
+        let status = computed(&model, nothing_else, allowed);
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert_eq!((ready.status.as_str(), ready.observed_generation), ("True", Some(3)));
         assert!(ready.message.contains("Secret llm has the key token"), "{}", ready.message);
         model.status = Some(status.clone());
-        assert_eq!(compute(&model, nothing_else, allowed, &Time(Timestamp::MAX)), status);
+        let later = compute(&model, nothing_else, allowed, &TenantLimits::default(), &Time(Timestamp::MAX));
+        assert_eq!(later, status);
     }
 
     #[rstest]
@@ -182,7 +206,7 @@ mod tests {
     #[case("https://user@api.openai.com")]
     #[case("https://api.openai.com?x=1")]
     fn an_unusable_url_is_named(#[case] url: &str) {
-        let status = compute(&model(url), nothing_else, allowed, &Time(Timestamp::UNIX_EPOCH));
+        let status = computed(&model(url), nothing_else, allowed);
         assert!(is_true(&status.conditions, ConditionType::Stalled));
     }
 
@@ -198,10 +222,45 @@ mod tests {
         let mut model = model("https://api.openai.com/v1");
         model.spec.proxy = Some("http://proxy.example:3128".into());
         let refusal = |url: &str| (url == refused).then(|| "no".to_owned());
-        let status = compute(&model, nothing_else, refusal, &Time(Timestamp::UNIX_EPOCH));
+        let status = computed(&model, nothing_else, refusal);
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert_eq!((ready.reason.as_str(), ready.message.as_str()), ("EgressNotAllowed", expected));
         assert!(is_true(&status.conditions, ConditionType::Stalled));
+    }
+
+    /// Computes the status in a namespace without limits, at the start of the clock.
+    fn computed(
+        model: &Model,
+        find: impl Fn(&str) -> Option<Vec<String>>,
+        refusal: impl Fn(&str) -> Option<String>,
+    ) -> ModelStatus {
+        compute(model, find, refusal, &TenantLimits::default(), &Time(Timestamp::UNIX_EPOCH))
+    }
+
+    #[test]
+    fn a_model_beyond_a_limit_of_its_namespace_is_stalled() {
+        let annotations = [("bloomery.dev/allowed-models".to_owned(), "gpt-5-mini,claude-*".to_owned())].into();
+        let limits = TenantLimits::new(&TenantSettings::default(), &annotations);
+        let model = model("https://api.openai.com/v1");
+        let status = compute(&model, nothing_else, allowed, &limits, &Time(Timestamp::UNIX_EPOCH));
+        let ready = find(&status.conditions, ConditionType::Ready).unwrap();
+        assert_eq!(ready.reason, "BeyondLimit");
+        assert_eq!(ready.message, "spec.model: the namespace may use the models gpt-5-mini or claude-*, and not gpt.");
+        assert!(is_true(&status.conditions, ConditionType::Stalled));
+    }
+
+    #[test]
+    fn a_namespace_wakes_its_models() {
+        let (store, mut writer) = store();
+        for (name, namespace) in [("fast", "acme"), ("large", "other")] {
+            let mut model = falling_back(&[]);
+            (model.metadata.name, model.metadata.namespace) = (Some(name.into()), Some(namespace.into()));
+            writer.apply_watcher_event(&Event::Apply(Guarded(Ok(model))));
+        }
+        let mut changed = PartialObjectMeta::<Namespace>::default();
+        changed.metadata.name = Some("acme".into());
+        let woken: Vec<String> = models_of_namespace(&store, &changed).into_iter().map(|model| model.name).collect();
+        assert_eq!(woken, ["fast"]);
     }
 
     /// A namespace with one Model.
@@ -222,7 +281,7 @@ mod tests {
             "local" => Some(Vec::new()),
             _ => None,
         };
-        let status = compute(&falling_back(&["fast"]), others, allowed, &Time(Timestamp::UNIX_EPOCH));
+        let status = computed(&falling_back(&["fast"]), others, allowed);
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert_eq!(ready.status, "True");
         assert!(ready.message.ends_with("its fallbacks are fast, local"), "{}", ready.message);
@@ -230,12 +289,12 @@ mod tests {
 
     #[test]
     fn a_missing_fallback_is_reconciling_and_a_cycle_is_stalled() {
-        let status = compute(&falling_back(&["fast"]), nothing_else, allowed, &Time(Timestamp::UNIX_EPOCH));
+        let status = computed(&falling_back(&["fast"]), nothing_else, allowed);
         assert!(is_true(&status.conditions, ConditionType::Reconciling));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert!(ready.reason == "ModelNotFound" && ready.message.contains("the Model fast"), "{ready:?}");
         let back = |_: &str| Some(vec!["default".to_owned()]);
-        let status = compute(&falling_back(&["fast"]), back, allowed, &Time(Timestamp::UNIX_EPOCH));
+        let status = computed(&falling_back(&["fast"]), back, allowed);
         assert!(is_true(&status.conditions, ConditionType::Stalled));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert!(ready.message.contains("default -> fast -> default"), "{}", ready.message);
@@ -243,9 +302,6 @@ mod tests {
 
     #[test]
     fn a_change_wakes_the_models_with_fallbacks_in_its_namespace() {
-        use crate::caches::Guarded;
-        use kube::runtime::reflector::store;
-        use kube::runtime::watcher::Event;
         let (store, mut writer) = store();
         let named = |name: &str, namespace: &str, fallback: &[&str]| {
             let mut model = falling_back(fallback);

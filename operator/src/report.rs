@@ -12,12 +12,15 @@ mod features;
 pub mod judge;
 mod memory;
 pub mod merge;
+mod open_files;
 pub mod probe;
 pub mod refusal;
+mod review_limit;
 pub mod server;
 pub mod service;
 mod tls;
 mod token_keys;
+mod turns;
 
 pub use ca_bundle::CaBundle;
 pub use server::serve;

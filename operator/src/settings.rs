@@ -59,8 +59,8 @@ pub struct Settings {
     /// policies), `deny` (ranges) and `operator` (the labels of the operator's pods).
     #[arg(long, env = "BLOOMERY_NETWORK", default_value = "{}", value_parser = parse::network)]
     pub network: NetworkSettings,
-    /// The limits of each tenant, as JSON of `allowedImages`, `maxLimits`, `allowedTools` and `blockedTools`. Annotations of a namespace
-    /// replace the values there.
+    /// The limits of each tenant, as JSON of `allowedImages`, `maxLimits`, `allowedTools`, `blockedTools`, `allowedModels` and
+    /// `allowedModelUrls`. Annotations of a namespace replace the values there.
     #[arg(long, env = "BLOOMERY_TENANTS", default_value = "{}", value_parser = parse::tenants)]
     pub tenants: TenantSettings,
     /// Directory with the templates of Skills, each in the file `<name>.yaml`. Default: no Skill is created from a template.

@@ -57,19 +57,18 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     }
     // Before a Job can write to the directory (IO).
     reclaim::update_finalizer(&mut skill, &context).await?;
-    // Fetch (IO): from the caches, and the lists from the API server.
+    // The keys come with those of the seals of pods, which the network needs.
+    let Some(keys) = context.server_tokens.public_keys() else { return Ok(Action::requeue(KEYS_RETRY_INTERVAL)) };
+    // Fetch (IO): from the caches, and the lists and scripts from the API server.
     let fetched = fetch::fetch(&skill, &context);
     let config_maps = fetch::fetch_config_maps(&skill, &context.client).await?;
     // Validate (pure).
     let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
     // Build (pure).
-    let Some(keys) = context.server_tokens.public_keys() else { return Ok(Action::requeue(KEYS_RETRY_INTERVAL)) };
     let prepared = valid.and_then(|valid| build::build(&valid, &context.settings, &keys));
-    let revision = prepared.as_ref().ok().map(|prepared| prepared.revision_ref.name.as_str());
     // The Jobs of an invalid Skill run on, so it has a network too.
-    let network = validate::readable(&skill)
-        .map(|skill| network::build(&skill, revision, &fetched, &context.settings))
-        .unwrap_or_default();
+    let network =
+        validate::readable(&skill).map(|skill| network::build(&skill, &fetched, &context.settings)).unwrap_or_default();
     // Apply (IO).
     let network = Box::pin(apply::apply_network(network, &fetched, &context.applier)).await?;
     prune::prune_policies(&network, &fetched, &context.applier).await?;
@@ -117,6 +116,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_policies = skills.clone();
     let store_for_limits = skills.clone();
     let models = caches.models.store().clone();
+    let models_of_workers = models.clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
@@ -125,7 +125,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.service_accounts.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.budgets.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
-        wake_on(caches.pods.changes(), skills, move |pod| skills_of_pod(&store_for_pods, pod)),
+        wake_on(caches.pods.changes(), skills, move |pod| skills_of_pod(&store_for_pods, &models_of_workers, pod)),
         wake_on(caches.claims.changes(), skills, move |claim| {
             let is_memory = claim.name_any() == names::MEMORY_CLAIM;
             let namespace = claim.metadata.namespace.as_deref();
@@ -176,7 +176,7 @@ fn is_service_of_model(models: &Store<Guarded<Model>>, namespace: Option<&str>, 
     !models.state_filter(is_behind).is_empty()
 }
 
-/// Returns the Skills with a list from a ConfigMap.
+/// Returns the Skills with lists or scripts from a ConfigMap.
 fn skills_of_list(skills: &Store<Guarded<Skill>>, config_map: &PartialObjectMeta<ConfigMap>) -> Vec<Wake<Skill>> {
     let name = config_map.name_any();
     let namespace = config_map.metadata.namespace.as_deref();
@@ -184,16 +184,17 @@ fn skills_of_list(skills: &Store<Guarded<Skill>>, config_map: &PartialObjectMeta
 }
 
 /// Returns the Skills whose state depends on a pod. Other worker pods do not change the state of a Skill.
-fn skills_of_pod(skills: &Store<Guarded<Skill>>, pod: &Pod) -> Vec<Wake<Skill>> {
+fn skills_of_pod(skills: &Store<Guarded<Skill>>, models: &Store<Guarded<Model>>, pod: &Pod) -> Vec<Wake<Skill>> {
     let of_label = || named_by_label(pod, names::LABEL_SKILL);
     match pod.labels().get(names::LABEL_COMPONENT).map(String::as_str) {
         Some("mcp" | names::COMPONENT_PROBE | build::RECLAIM) => of_label(),
         Some("worker") if fetch::has_unbound_claim(pod) => of_label(),
-        // The directory of a deleted Skill is removed once its workers have ended.
+        // The directory of a deleted Skill is removed once its workers have ended. The network keeps their addresses until then.
         Some("worker") => {
-            let is_deleted =
-                |skill: &Wake<Skill>| skills.get(skill).is_some_and(|skill| skill.meta().deletion_timestamp.is_some());
-            of_label().into_iter().filter(is_deleted).collect()
+            let may_change = |skill: &Skill| {
+                skill.metadata.deletion_timestamp.is_some() || network::connects_to_more(pod, skill, models)
+            };
+            of_label().into_iter().filter(|skill| is_readable_and(skills, skill, may_change)).collect()
         }
         _ => Vec::new(),
     }

@@ -1,13 +1,14 @@
 //! What a tenant may ask for: the settings of the installation, and the annotations of its namespace that replace them.
 //!
-//! The admission policy `limits` refuses a Skill that is beyond a limit. These functions find the Skills that are beyond a limit which was
-//! lowered later, and the tool policy that workers enforce. A value that cannot be read allows nothing.
+//! The admission policy `limits` refuses a Skill or Model that is beyond a limit. These functions find those that are beyond a limit which
+//! was lowered later, and the tool policy that workers enforce. A value that cannot be read allows nothing.
 
 use crate::settings::TenantSettings;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
+use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::{is_pattern, matches};
-use bloomery_crds::v1alpha1::{Limits, Skill, SkillSpec, ToolPolicy, whole_seconds};
+use bloomery_crds::v1alpha1::{Limits, ModelSpec, Skill, SkillSpec, ToolPolicy, whole_seconds};
 use std::collections::BTreeMap;
 
 /// The entry of a list that stands for everything.
@@ -26,6 +27,10 @@ pub struct TenantLimits {
     tokens: Option<u64>,
     seconds: Option<u64>,
     tools: ToolPolicy,
+    /// The names of the allowed models, or prefixes with `*` at the end. `None` allows all.
+    models: Option<Vec<String>>,
+    /// The prefixes of the allowed URLs of Models. `None` allows all.
+    model_urls: Option<Vec<String>>,
     /// The annotations that cannot be read.
     unreadable: Vec<&'static str>,
 }
@@ -45,6 +50,8 @@ impl TenantLimits {
                 allowed: read.allowed_tools(&settings.allowed_tools),
                 blocked: read.blocked_tools(&settings.blocked_tools),
             },
+            models: read.allowed(names::ANNOTATION_ALLOWED_MODELS, &settings.allowed_models),
+            model_urls: read.allowed(names::ANNOTATION_ALLOWED_MODEL_URLS, &settings.allowed_model_urls),
             unreadable: read.unreadable,
         }
     }
@@ -69,7 +76,22 @@ impl TenantLimits {
                 "spec.engine.limits.{field}: the namespace allows at most {max}{unit}, and the Skill asks for {asked}{unit}."
             ))
         });
-        self.remarks(|name| !is_of_tools(name)).chain(self.image_fault(skill)).chain(over).collect()
+        self.remarks(|name| !is_of_tools(name)).chain(self.image_faults(skill)).chain(over).collect()
+    }
+
+    /// Returns a sentence for each limit that a Model is beyond.
+    pub fn exceeded_by_model(&self, model: &ModelSpec) -> Vec<String> {
+        let name_fault = self.models.as_ref().and_then(|allowed| {
+            let is_allowed = allowed.iter().any(|allowed| matches(allowed, &model.model));
+            (!is_allowed).then(|| not_allowed("model", "use the models", allowed, &model.model))
+        });
+        let urls = [("baseUrl", Some(&model.base_url)), ("proxy", model.proxy.as_ref())];
+        let url_faults = urls.into_iter().filter_map(|(field, url)| {
+            let (url, allowed) = (url?, self.model_urls.as_ref()?);
+            let is_allowed = allowed.iter().any(|allowed| is_or_is_below(url, allowed));
+            (!is_allowed).then(|| not_allowed(field, "use the URLs that begin with", allowed, url))
+        });
+        name_fault.into_iter().chain(url_faults).collect()
     }
 
     /// Returns a sentence about the tools of a Skill that the tool policy denies, and one for each annotation that cannot be read. Core
@@ -78,6 +100,7 @@ impl TenantLimits {
         let pins = skill.status.as_ref().and_then(|status| status.tools.as_ref()?.pins.as_ref());
         let is_of_server = |name: &str| {
             pins.is_none_or(|pins| pins.others.is_some() || pins.tools.iter().any(|tool| matches(name, &tool.name)))
+                || scripts::may_match(&skill.spec, name)
         };
         let is_denied =
             |name: &str| self.tools.blocking_entry(name).is_some() || (is_of_server(name) && !self.tools.allows(name));
@@ -94,16 +117,18 @@ impl TenantLimits {
         unreadable.map(|name| format!("The annotation {name} of the namespace cannot be read, so it allows nothing."))
     }
 
-    fn image_fault(&self, skill: &SkillSpec) -> Option<String> {
-        let image = &skill.mcp_server.as_ref()?.container.as_ref()?.image;
-        let allowed = self.images.as_ref()?;
-        let is_allowed = allowed.iter().any(|allowed| is_or_is_below(image, allowed));
-        (!is_allowed).then(|| {
-            format!(
-                "spec.mcpServer.container.image: the namespace may run images that begin with {}, and not {image}.",
-                allowed.join(" or ")
-            )
-        })
+    /// Returns a sentence for each image of a Skill that is not allowed.
+    fn image_faults(&self, skill: &SkillSpec) -> Vec<String> {
+        let Some(allowed) = &self.images else { return Vec::new() };
+        let of_server = skill.mcp_server.as_ref().and_then(|server| server.container.as_ref());
+        let images = [
+            ("mcpServer.container.image", of_server.map(|container| &container.image)),
+            ("scripts.image", skill.scripts.as_ref().map(|scripts| &scripts.image)),
+        ];
+        let is_denied = |image: &String| !allowed.iter().any(|allowed| is_image_of(image, allowed));
+        let denied =
+            images.into_iter().filter_map(|(field, image)| Some((field, image.filter(|image| is_denied(image))?)));
+        denied.map(|(field, image)| not_allowed(field, "run images that begin with", allowed, image)).collect()
     }
 }
 
@@ -184,11 +209,24 @@ fn seconds(text: &str) -> Option<u64> {
     (!duration.is_negative()).then_some(seconds)
 }
 
+/// Describes the value of a field that is on no list.
+fn not_allowed(field: &str, may: &str, allowed: &[String], asked: &str) -> String {
+    if allowed.is_empty() {
+        return format!("spec.{field}: the namespace allows none.");
+    }
+    format!("spec.{field}: the namespace may {may} {}, and not {asked}.", allowed.join(" or "))
+}
+
 /// Returns whether an image is an allowed entry, or is below it, or is a tag or digest of it. The admission policy decides the same.
-fn is_or_is_below(image: &str, allowed: &str) -> bool {
-    let Some(rest) = image.strip_prefix(allowed) else { return false };
-    let is_tag = rest.starts_with([':', '@']) && !rest.contains('/');
-    rest.is_empty() || allowed.ends_with('/') || rest.starts_with('/') || is_tag
+fn is_image_of(image: &str, allowed: &str) -> bool {
+    let is_tag = |rest: &str| rest.starts_with([':', '@']) && !rest.contains('/');
+    is_or_is_below(image, allowed) || image.strip_prefix(allowed).is_some_and(is_tag)
+}
+
+/// Returns whether an image or a URL is an allowed entry, or is below it. The admission policy decides the same.
+fn is_or_is_below(asked: &str, allowed: &str) -> bool {
+    let Some(rest) = asked.strip_prefix(allowed) else { return false };
+    rest.is_empty() || allowed.ends_with('/') || rest.starts_with('/')
 }
 
 fn is_of_tools(annotation: &str) -> bool {
@@ -209,6 +247,8 @@ mod tests {
             "maxLimits": {"steps": 60, "toolCalls": null, "tokens": 100_000, "duration": "1h"},
             "allowedTools": ["get_*", "send_mail"],
             "blockedTools": ["get_secret"],
+            "allowedModels": ["gpt-5-mini", "claude-*"],
+            "allowedModelUrls": ["https://api.example/v1", "https://gateway.example/"],
         }))
         .unwrap()
     }
@@ -216,6 +256,12 @@ mod tests {
     fn limits(settings: &TenantSettings, annotations: &[(&str, &str)]) -> TenantLimits {
         let annotations = annotations.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         TenantLimits::new(settings, &annotations.collect())
+    }
+
+    fn model(name: &str, url: &str, proxy: Option<&str>) -> ModelSpec {
+        let mut model = fixtures::model("default").spec;
+        (model.model, model.base_url, model.proxy) = (name.to_owned(), url.to_owned(), proxy.map(str::to_owned));
+        model
     }
 
     fn skill(spec: &Value) -> Skill {
@@ -236,6 +282,7 @@ mod tests {
         let skill = asking("anyone/server:1", r#"{"tokens": 900000000}"#);
         assert_eq!((limits.tools(), limits.exceeded(&skill.spec)), (None, Vec::new()));
         assert_eq!(limits.denied_tools(&skill), [""; 0]);
+        assert_eq!(limits.exceeded_by_model(&model("gpt-5", "http://elsewhere", None)), [""; 0]);
     }
 
     #[rstest]
@@ -283,6 +330,11 @@ mod tests {
         let tools = json!({"server": digest, "pins": pins, "found": found});
         skill.status = Some(serde_json::from_value(json!({"tools": tools})).unwrap());
         assert_eq!(denied(&skill, &[]), [sentence("get_secret, send_money")]);
+        let scripts = json!({"image": "busybox", "files": {"http_get": "exit 0"}});
+        let mut with_script = skill.clone();
+        with_script.spec.scripts = serde_json::from_value(scripts).unwrap();
+        with_script.spec.tools[3].name = "script_http_get".into();
+        assert_eq!(denied(&with_script, &[]), [sentence("get_secret, send_money, script_http_get")]);
         let unreadable =
             "The annotation bloomery.dev/blocked-tools of the namespace cannot be read, so it allows nothing.";
         let all = sentence("get_secret, get_order, send_money, http_get");
@@ -329,6 +381,25 @@ mod tests {
         assert_eq!(limits(&settings(), annotations).exceeded(&asking(image, asked).spec), expected);
     }
 
+    #[test]
+    fn the_image_of_scripts_must_be_allowed() {
+        let exceeded = |image: &str| {
+            let scripts = json!({"image": image, "files": {"check.sh": "exit 0"}});
+            let limits = json!({"limits": {"tokens": 1}});
+            let skill = skill(&json!({"problem": {"statement": "p"}, "scripts": scripts, "engine": limits}));
+            limits_of_images().exceeded(&skill.spec)
+        };
+        assert_eq!(exceeded("registry.example/team/shell:1"), [""; 0]);
+        let fault =
+            "spec.scripts.image: the namespace may run images that begin with registry.example/team, and not busybox.";
+        assert_eq!(exceeded("busybox"), [fault]);
+    }
+
+    fn limits_of_images() -> TenantLimits {
+        let settings = json!({"allowedImages": ["registry.example/team"]});
+        limits(&serde_json::from_value(settings).unwrap(), &[])
+    }
+
     #[rstest]
     #[case("registry.example/team/server:1", true)]
     #[case("registry.example/team:1", true)]
@@ -337,6 +408,37 @@ mod tests {
     #[case("registry.example/team:1/server", false)]
     #[case("server", false)]
     fn an_image_is_allowed_by_a_whole_name(#[case] image: &str, #[case] is_allowed: bool) {
-        assert_eq!(is_or_is_below(image, "registry.example/team"), is_allowed);
+        assert_eq!(is_image_of(image, "registry.example/team"), is_allowed);
+    }
+
+    #[rstest]
+    #[case::within(&[], ("gpt-5-mini", "https://api.example/v1", None), &[])]
+    #[case::below(&[], ("claude-sonnet-5", "https://api.example/v1/eu", Some("https://gateway.example/a")), &[])]
+    #[case::beyond_all(
+        &[], ("gpt-5", "https://api.example/v1.evil.example", Some("https://gateway.example.evil")),
+        &[
+            "spec.model: the namespace may use the models gpt-5-mini or claude-*, and not gpt-5.",
+            "spec.baseUrl: the namespace may use the URLs that begin with https://api.example/v1 or https://gateway.example/, \
+             and not https://api.example/v1.evil.example.",
+            "spec.proxy: the namespace may use the URLs that begin with https://api.example/v1 or https://gateway.example/, \
+             and not https://gateway.example.evil.",
+        ],
+    )]
+    #[case::an_annotation_replaces_it(
+        &[("bloomery.dev/allowed-models", "*"), ("bloomery.dev/allowed-model-urls", "http://model.acme.svc")],
+        ("gpt-5", "https://api.example/v1", Some("http://model.acme.svc/x")),
+        &["spec.baseUrl: the namespace may use the URLs that begin with http://model.acme.svc, and not https://api.example/v1."],
+    )]
+    #[case::nothing_is_allowed(
+        &[("bloomery.dev/allowed-models", "")], ("claude-sonnet-5", "https://api.example/v1", None),
+        &["spec.model: the namespace allows none."],
+    )]
+    fn a_model_beyond_a_limit_is_described(
+        #[case] annotations: &[(&str, &str)],
+        #[case] asked: (&str, &str, Option<&str>),
+        #[case] expected: &[&str],
+    ) {
+        let (name, url, proxy) = asked;
+        assert_eq!(limits(&settings(), annotations).exceeded_by_model(&model(name, url, proxy)), expected);
     }
 }

@@ -76,7 +76,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
         let (context, release_lease) = (context.clone(), release_lease.clone());
         async move { leader::compete(clients.lease, &context.settings, leads_sender, &context.metrics, release_lease).await }
     });
-    let mut parts = start(&context, liveness, &stopping).await?;
+    let mut parts = start(&context, liveness, &stopping)?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), pod = context.settings.pod_name, "started");
 
     let end = tokio::select! {
@@ -173,14 +173,13 @@ fn create_context(
 }
 
 /// Starts the parts of the operator. They end when `stopping` is cancelled. If a part ends earlier, the operator ends.
-async fn start(
+fn start(
     context: &Arc<Context>,
     liveness: Liveness,
     stopping: &CancellationToken,
 ) -> Result<JoinSet<Result<(), Error>>, Error> {
     let address = context.settings.http_addr;
     let listener = listen::bind(address)
-        .await
         .map_err(io(format!("health and metrics cannot be served at {address} (BLOOMERY_HTTP_ADDR)")))?;
     let mut parts = JoinSet::new();
     let health = health::serve(

@@ -1,8 +1,13 @@
 //! The parts that all pods with the image of the workers share: workers of Jobs, probes, and pods that remove a directory.
 
+mod credentials;
+
+pub use credentials::{Credentials, volume_names};
+
 use crate::settings::{PodDefaults, WorkerSettings};
 use bloomery_crds::names;
 use bloomery_crds::pod::{self, WORKER_CONTAINER};
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, DownwardAPIVolumeFile, DownwardAPIVolumeSource, ObjectFieldSelector, PodSpec,
     ProjectedVolumeSource, SecurityContext, ServiceAccountTokenProjection, Volume, VolumeMount, VolumeProjection,
@@ -53,6 +58,14 @@ pub fn container(settings: &WorkerSettings, args: Vec<String>, mounts: Vec<Volum
         volume_mounts: Some(mounts),
         ..Container::default()
     }
+}
+
+/// Returns the arguments that say which addresses the pod may and may not connect to.
+pub fn address_args(settings: &WorkerSettings, shared_hosts: &[String], denied_ranges: &[IpNet]) -> Vec<String> {
+    let allowed = settings.endpoint_ranges.iter().map(|range| format!("--endpoint-range={range}"));
+    let shared = shared_hosts.iter().map(|host| format!("--shared-host={host}"));
+    let denied = denied_ranges.iter().map(|range| format!("--deny-range={range}"));
+    allowed.chain(shared).chain(denied).collect()
 }
 
 /// Returns an empty volume with a name, for the fields of which one is set.

@@ -5,7 +5,7 @@ use crate::draft::Draft;
 use crate::finding::{Finding, Severity};
 use crate::tree::Node;
 use bloomery_crds::v1alpha1::Skill;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The result of a check: what could be read of a document, and the findings.
 #[derive(Debug)]
@@ -30,6 +30,20 @@ pub struct CheckedDocument {
 }
 
 impl CheckedDocument {
+    /// Returns the result for a document that becomes a Skill, before anything of it is read.
+    pub(crate) fn of_skill(root: Node) -> Self {
+        Self {
+            kind: Some("Skill".to_owned()),
+            root,
+            object: json!({}),
+            skill: None,
+            draft: None,
+            mcp_address: None,
+            suggestions: String::new(),
+            findings: Vec::new(),
+        }
+    }
+
     /// Returns the kind and the name of the object, such as `Skill/cs-tier-1`, as far as it has them.
     pub fn object_name(&self) -> Option<String> {
         let name = self.object.pointer("/metadata/name").and_then(Value::as_str).filter(|name| !name.is_empty());

@@ -1,7 +1,7 @@
 //! Documents: the parsed form of an input.
 
 use crate::finding::Finding;
-use crate::tree::Node;
+use crate::tree::{Node, Value};
 use bloomery_crds::names::GROUP;
 
 /// One document of an input.
@@ -46,6 +46,11 @@ impl Document {
             None if version.text() == Some("v1") => Form::Foreign,
             _ => Form::Manifest,
         }
+    }
+
+    /// Returns whether the document is an object.
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.root.value, Value::Map(_))
     }
 
     /// Returns an error of the document as a whole.

@@ -81,7 +81,22 @@ impl Finding {
 
     /// Returns an error about a file as a whole.
     pub fn of_file(message: impl Into<String>) -> Self {
-        Self::error(&Place { line: 1, column: 1, path: Path::default() }, message)
+        Self::error(&Place::start(), message)
+    }
+
+    /// Returns a warning about a file as a whole.
+    pub fn warning_of_file(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::of_file(message) }
+    }
+
+    /// Returns an error about a text that is not UTF-8 from the byte at `at` on.
+    pub(crate) fn not_utf8(bytes: &[u8], at: usize) -> Self {
+        let before = String::from_utf8_lossy(bytes.get(..at).unwrap_or_default());
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+        let place = Place { line, column, path: Path::default() };
+        let byte = bytes.get(at).copied().unwrap_or_default();
+        Self::error(&place, format!("the byte 0x{byte:02X} is not UTF-8")).hint("save the file as UTF-8")
     }
 
     /// Returns an error about a field that is not in the schema, with the most similar field of the schema.

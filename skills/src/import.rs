@@ -17,7 +17,8 @@ use crate::schema;
 use crate::schema::spec::{Schema, spec_schema_of};
 use crate::tree::{Entry, Node, Value};
 use bloomery_crds::names::GROUP;
-use rename::rename_fields;
+pub(crate) use name::to_label;
+pub(crate) use rename::rename_fields;
 use serde_json::{Value as Json, json};
 
 /// The settings of [`import`].
@@ -41,16 +42,7 @@ pub struct ImportOptions {
 /// Converts a document of the dialect to a `Skill`. All faults are reported at once.
 pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
     let source = &document.root;
-    let mut checked = CheckedDocument {
-        kind: Some("Skill".to_owned()),
-        root: source.clone(),
-        object: json!({}),
-        skill: None,
-        draft: None,
-        mcp_address: None,
-        suggestions: String::new(),
-        findings: Vec::new(),
-    };
+    let mut checked = CheckedDocument::of_skill(source.clone());
     let Value::Map(entries) = &source.value else {
         let message = format!("a skill is an object, and this is {}", source.kind());
         checked.findings.push(Finding::error(&source.place, message));
@@ -65,25 +57,51 @@ pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
         checked.suggestions.extend(mcp_server::suggestion(source, options.namespace.as_deref()));
         fields
     };
-    let mut name_findings = Vec::new();
-    let name = match &options.name {
+    let mut identity = Identity { namespace: options.namespace.clone(), ..Identity::default() };
+    identity.name = match &options.name {
         Some(name) => Some(name.clone()),
-        None => name::derive(source, ids.first(), options.file.as_deref(), &mut name_findings),
+        None => name::derive(source, ids.first(), options.file.as_deref(), &mut identity.findings),
     };
     let empty_schema = Schema::default();
     let spec_schema = spec_schema_of("Skill").unwrap_or(&empty_schema);
     let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
     let findings = &mut checked.findings;
     let mut spec = rename_fields(&fields, spec_schema, options.namespace.as_deref(), findings);
+    let name = identity.name.clone();
     checked.suggestions += &complete(&mut spec, source, name.as_deref(), options, findings);
+    let mut checked = finish(checked, document, spec, identity);
+    problem_statement::add_hints(source, name.as_deref(), &mut checked.findings);
+    checked
+}
+
+/// The metadata of a converted Skill.
+#[derive(Debug, Default)]
+pub(crate) struct Identity {
+    /// The name, if a valid one was found.
+    pub(crate) name: Option<String>,
+    /// The namespace.
+    pub(crate) namespace: Option<String>,
+    /// The findings about the name.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Checks a converted spec, which has the field names of the API and the places of the document, and reads the Skill.
+pub(crate) fn finish(
+    mut checked: CheckedDocument,
+    document: &Document,
+    spec: Node,
+    identity: Identity,
+) -> CheckedDocument {
+    let empty_schema = Schema::default();
+    let spec_schema = spec_schema_of("Skill").unwrap_or(&empty_schema);
+    let findings = &mut checked.findings;
     let spec_object = schema::check(&spec, spec_schema, Naming::Dialect, findings);
-    problem_statement::add_hints(source, name.as_deref(), findings);
     checked.draft = Draft::read(&spec, &document.refused, findings);
     // An error of the name must not affect the draft, so these findings are added after it is read. They are placed first,
     // because the sort keeps the order of findings at the same position.
-    findings.splice(0..0, name_findings);
-    checked.object = skill_object(name, options.namespace.as_deref(), &spec_object);
-    let place = source.place.clone();
+    findings.splice(0..0, identity.findings);
+    checked.object = skill_object(identity.name, identity.namespace.as_deref(), &spec_object);
+    let place = document.root.place.clone();
     let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
     checked.root = Node { place, value: Value::Map(vec![spec]) };
     checked.sort_and_read_skill(document)

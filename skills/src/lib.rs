@@ -7,7 +7,8 @@
 //! - [`import`] converts the older format, called the dialect: the `snake_case` YAML of `domain.yaml` and skill files. The
 //!   result is a [`Skill`]. It reports each field that a `Skill` cannot express.
 //!
-//! [`check`] calls one of them, and then evaluates the CEL rules of the CRDs.
+//! [`check`] calls one of them, and then evaluates the CEL rules of the CRDs. [`repository`] converts the skills of a repository,
+//! which are directories: one at a time.
 //!
 //! All faults of a document are reported at once. A Skill with faults is also read as far as possible, as a [`Draft`]. So the
 //! lint of the engine can check it in the same run.
@@ -37,6 +38,7 @@ pub mod lists;
 mod manifest;
 pub mod names;
 mod naming;
+pub mod repository;
 mod rules;
 mod schema;
 mod tree;

@@ -147,6 +147,9 @@ mod tests {
     #[case::sum_and_count(
         json!({"policy": {"limits": [{"tool": "a", "sum": "b", "count": true, "per": "job", "max": 1}]}}), "spec.policy.limits[0]"
     )]
+    #[case::no_name_of_a_note(json!({"memory": {"notes": {"progress": "x", "notes": "x"}}}), "spec.memory.notes")]
+    #[case::a_file_as_a_note(json!({"memory": {"notes": {"progress.md/..": "x"}}}), "spec.memory.notes")]
+    #[case::a_note_elsewhere(json!({"memory": {"notes": {"details/../progress": "x"}}}), "spec.memory.notes")]
     #[case::no_window(
         json!({"policy": {"limits": [{"tool": "a", "count": true, "per": "skill", "max": 1}]}}), "spec.policy.limits[0].window"
     )]
@@ -162,6 +165,7 @@ mod tests {
 
     #[rstest]
     #[case(json!({"mcpServer": {"service": {}}}))]
+    #[case(json!({"memory": {"notes": {"progress": "x", "projectbrief": "", "details/api.v2_notes-1": "x"}}}))]
     #[case(json!({"mcpServer": {"container": {"bindings": [{"resource": "db", "env": "DB", "probeValue": "x"}]}, "scope": "Job"}}))]
     #[case(json!({"tools": [{"policy": {"allowed": "conditional", "condition": "amount > 5"}}]}))]
     #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]

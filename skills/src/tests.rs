@@ -439,6 +439,7 @@ tools:
   - {name: read_page, read_only: true, sends: [url]}
   - name: send_money
     inputs: [{name: amount, type: number, minimum: 0.01, maximum: 500}, {name: to, type: string, pattern: "[A-Z]+", enum: [A]}]
+  - {name: add_payee, policy: {requires_approval: always, reason: New payees}}
 policy:
   effects: require_approval
   allow_unmatched: true
@@ -451,7 +452,7 @@ policy:
       steps: [ask the person, the lead agrees, send_money]
       expect:
         - {step: ask the person, evidence: {tool: ask_user}}
-        - {step: the lead agrees, approver: lead}
+        - {step: the lead agrees, approver: lead, reason: Check it}
         - {step: send_money, condition: "args.amount > 0"}
 "#;
     let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
@@ -468,7 +469,7 @@ policy:
         }],
         "workflows": [{"name": "pay", "steps": ["ask the person", "the lead agrees", "send_money"], "expect": [
             {"step": "ask the person", "evidence": {"tool": "ask_user"}},
-            {"step": "the lead agrees", "approver": "lead"},
+            {"step": "the lead agrees", "approver": "lead", "reason": "Check it"},
             {"step": "send_money", "condition": "args.amount > 0"},
         ]}],
     });
@@ -480,6 +481,7 @@ policy:
         {"name": "to", "type": "string", "pattern": "[A-Z]+", "enum": ["A"]},
     ]);
     assert_eq!(spec["tools"][1]["inputs"], inputs);
+    assert_eq!(spec["tools"][2]["policy"], json!({"requiresApproval": "always", "reason": "New payees"}));
 }
 
 #[test]

@@ -117,9 +117,28 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    /// Returns the place of a document as a whole.
+    pub(crate) fn start() -> Self {
+        Self { line: 1, column: 1, path: Path::default() }
+    }
+
     /// Returns the place of a missing field: its path, at the line and column of the object that should hold it.
     pub(crate) fn of_field(&self, name: &str) -> Self {
         Self { line: self.line, column: self.column, path: self.path.of_field(name) }
+    }
+}
+
+impl Value {
+    /// Returns a text that is not in the document.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), plain: false }
+    }
+}
+
+impl Entry {
+    /// Returns an entry that is not in the document, with the place of what it comes from.
+    pub(crate) fn at(name: &str, place: &Place, value: Value) -> Self {
+        Self { name: name.to_owned(), place: place.clone(), node: Node { place: place.clone(), value } }
     }
 }
 
@@ -128,6 +147,14 @@ impl Node {
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|entry| entry.name == name).map(|entry| &entry.node),
+            _ => None,
+        }
+    }
+
+    /// Returns the value of a key, if the node is a map that has it.
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        match &mut self.value {
+            Value::Map(entries) => entries.iter_mut().find(|entry| entry.name == name).map(|entry| &mut entry.node),
             _ => None,
         }
     }

@@ -44,17 +44,11 @@ pub fn read(bytes: &[u8]) -> Documents {
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Reader::new(text).read(),
-        Err(error) => Documents { documents: Vec::new(), findings: vec![not_utf8(bytes, error.valid_up_to())] },
+        Err(error) => {
+            let finding = Finding::not_utf8(bytes, error.valid_up_to());
+            Documents { documents: Vec::new(), findings: vec![finding] }
+        }
     }
-}
-
-fn not_utf8(bytes: &[u8], at: usize) -> Finding {
-    let before = String::from_utf8_lossy(bytes.get(..at).unwrap_or_default());
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
-    let place = Place { line, column, path: Path::default() };
-    let byte = bytes.get(at).copied().unwrap_or_default();
-    Finding::error(&place, format!("the byte 0x{byte:02X} is not UTF-8")).hint("save the file as UTF-8")
 }
 
 /// The state of the reader between two events of the parser.

@@ -2,7 +2,7 @@
 
 mod tier_one;
 
-use bloomery_crds::v1alpha1::{OutputContract, Problem, Role, SkillSpec, ToolDeclaration};
+use bloomery_crds::v1alpha1::SkillSpec;
 use serde_json::json;
 
 use crate::json::typed;
@@ -11,37 +11,15 @@ pub use self::tier_one::add_tier_one_rules;
 
 /// Returns a Skill that refunds orders with the tools of the shop's MCP server. It names no MCP server.
 pub fn refunds() -> SkillSpec {
-    let read_only =
-        |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), ..ToolDeclaration::default() };
-    SkillSpec {
-        display_name: Some("CS: Tier 1".to_owned()),
-        version: Some(1),
-        problem: Problem {
-            statement: "Help customers track orders and process refunds.".to_owned(),
-            goals: Vec::new(),
-        },
-        goal: None,
-        role: Some(Role { name: Some("Support Agent".to_owned()), persona: Some("You help with orders.".to_owned()) }),
-        intents: None,
-        resources: Vec::new(),
-        mcp_server: None,
-        tools: vec![read_only("verify_identity"), read_only("check_eligibility"), read_only("track_order")],
-        policy: None,
-        output_contract: Some(OutputContract {
-            required_fields: ["order_id", "status", "next_steps"].map(str::to_owned).to_vec(),
-            schema: None,
-        }),
-        acceptance_criteria: Vec::new(),
-        features: Vec::new(),
-        docs: None,
-        scripts: None,
-        skills: Vec::new(),
-        context: None,
-        pods: None,
-        memory: None,
-        max_running_jobs: None,
-        engine: None,
-    }
+    let read_only = |name: &str| json!({"name": name, "readOnly": true});
+    typed(json!({
+        "displayName": "CS: Tier 1",
+        "version": 1,
+        "problem": {"statement": "Help customers track orders and process refunds."},
+        "role": {"name": "Support Agent", "persona": "You help with orders."},
+        "tools": [read_only("verify_identity"), read_only("check_eligibility"), read_only("track_order")],
+        "outputContract": {"requiredFields": ["order_id", "status", "next_steps"]},
+    }))
 }
 
 /// Returns [`refunds`] with all rules of the example Skill `cs-tier-1` ([`add_tier_one_rules`]).

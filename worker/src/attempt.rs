@@ -1,7 +1,7 @@
 //! Runs one attempt of one Job on a cluster: reads the run document, runs an epoch, and reports the end. An attempt is one pod of the
 //! Job.
 
-use crate::driver::{DecisionInbox, Environment, Exit, Model, Patience, Tools};
+use crate::driver::{DecisionInbox, Environment, Exit, Model, Patience, SkillTools, Tools};
 use crate::ending::AttemptEnd;
 use crate::epoch::{Epoch, EpochEnd};
 use crate::housekeeping::{Housekeeper, SurveyLink};
@@ -16,8 +16,10 @@ use crate::tools::CoreTools;
 use crate::trace::{self, Trace};
 use crate::validation::{self, Scratch};
 use crate::{ended_run, ending, skill_file};
+use bloomery_crds::pod::{MCP_CONTAINER, SCRIPTS_CONTAINER};
 use bloomery_crds::report::MemoryFault;
-use bloomery_http::address::{AddressPolicy, ApiServer};
+use bloomery_crds::run::Revision;
+use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::{Disk, Files};
 use bloomery_mcp::{self as mcp, ServerTokens};
 use bloomery_models as model;
@@ -113,16 +115,13 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         tracing::warn!("the trace cannot be written to `{}` in the Skill's memory: {error}", trace::DIR);
     }
     let external_wait = Duration::from_secs(args.patience);
-    let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
-    let addresses = AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone())
-        .with_shared(args.shared_host.clone())
-        .without_ranges(args.deny_range.clone())
-        .without_api_server(api_server);
+    let addresses = args.addresses.policy(&part.job.namespace).await;
     let retry_policy = model::RetryPolicy::new(external_wait);
     let models = model::Clients::new(&part.models, &part.job.uid, &retry_policy, addresses.clone(), redactor)?;
     let cache = SharedCache::new(&args.memory, &args.pod_uid);
     let server_tokens = ServerTokens::new(redactor.clone());
-    let tools = mcp_client(&inputs, cache.clone(), addresses.clone(), &server_tokens)?;
+    let server = mcp_client(&inputs, cache.clone(), addresses.clone(), &server_tokens)?;
+    let tools = with_scripts(SkillTools::new(server), &inputs)?;
     let scratch =
         Scratch { dir: std::env::temp_dir().join(SCRATCH), addresses: addresses.clone(), trace: trace.clone() };
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
@@ -142,10 +141,8 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));
     let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), server_tokens, scratch };
     let exit = Box::pin(attempt.run(Disk, environment, printer)).await;
-    if let Some(tools) = &tools {
-        // Lets the server free the session at once. Otherwise the session stays until it expires.
-        let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
-    }
+    // Lets the servers free the sessions at once. Otherwise a session stays until it expires.
+    let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
     exit
 }
 
@@ -165,12 +162,19 @@ fn mcp_client(
         }
         Some(server) if server.requires_token() => mcp::Client::with_token(endpoint, tokens.clone(), redactor)?,
         Some(server) if server.takes_token() => mcp::Client::with_token(endpoint, tokens.clone().optional(), redactor)?,
-        Some(server) if server.sidecar().is_some() => mcp::Client::new(endpoint, redactor)?.as_sidecar(),
+        Some(server) if server.sidecar().is_some() => mcp::Client::new(endpoint, redactor)?.as_sidecar(MCP_CONTAINER),
         _ => mcp::Client::restricted(addresses, endpoint, redactor)?,
     };
     let client = client.with_resources(&inputs.part.resources);
     let client = client.with_max_result_bytes(inputs.revision.spec.max_result_bytes());
     Ok(Some(client.with_cache(ToolListCache::new(cache, &endpoint.url, &inputs.revision.spec.mcp_server))))
+}
+
+/// Adds the scripts of the Skill, which run in a sidecar of this pod.
+fn with_scripts(tools: SkillTools, inputs: &Inputs) -> Result<SkillTools, bloomery_http::Error> {
+    let Revision { spec, scripts: Some(endpoint), .. } = &inputs.revision else { return Ok(tools) };
+    let client = mcp::Client::new(endpoint, inputs.redactor.clone())?.as_sidecar(SCRIPTS_CONTAINER);
+    Ok(tools.with_scripts(client.with_max_result_bytes(spec.max_result_bytes()), spec))
 }
 
 /// An attempt whose run document is checked.

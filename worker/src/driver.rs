@@ -13,12 +13,14 @@ mod recorder;
 mod resources;
 mod results;
 mod selection;
+mod skill_tools;
 mod wait;
 
 pub use decision_inbox::DecisionInbox;
 pub use environment::{Environment, ListError, Model, Nobody, Observer, Patience, People, Tools};
 pub use finished_call::FinishedCall;
 pub use recorder::Recorder;
+pub use skill_tools::SkillTools;
 
 use crate::stop::StopReason;
 use bloomery_crds::report::{HeldCallDetails, ParkReason, Projection};

@@ -51,6 +51,7 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
     ) -> Result<Self, bloomery_journal::Error> {
         let part = &inputs.part;
         let store = Store::open(files, environment.memory, &part.run_key, environment.writer)?;
+        environment.core.write_first_notes();
         let run = Run { has_notes: environment.core.has_notes(), ..inputs.run.clone() };
         let mut conversation = Conversation::new(run);
         let chain = Chain::new(log_source(inputs, environment.memory)).with_acknowledged(part.log.as_ref());

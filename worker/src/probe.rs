@@ -7,13 +7,15 @@ use crate::attempt::SESSION_CLOSE_TIMEOUT;
 use crate::report::{self, SendError};
 use crate::settings::ProbeArgs;
 use crate::{ending, inputs};
+use bloomery_crds::pod::MCP_CONTAINER;
 use bloomery_crds::probe::{MAX_RULE_ERROR_BYTES, MAX_RULE_ERRORS, ProbePart, ProbeReceipt, ProbeReport, TokenRequest};
-use bloomery_crds::run::{self, McpEndpoint, Revision};
+use bloomery_crds::run::{self, ExternalMcp, McpEndpoint, Revision};
 use bloomery_crds::text::bounded;
 use bloomery_crds::tool_pins::ToolPins;
 use bloomery_engine::lint;
 use bloomery_engine::tool::ListedTool;
-use bloomery_http::Backoff;
+use bloomery_http::credential::Credential;
+use bloomery_http::{Backoff, certificates};
 use bloomery_mcp::{self as mcp, ServerTokens};
 use bloomery_redact::Redactor;
 use std::time::Duration;
@@ -43,6 +45,10 @@ pub enum Error {
     /// An HTTP client cannot be set up.
     #[error(transparent)]
     Http(#[from] bloomery_http::Error),
+    /// A credential or the certificates of a server outside of the cluster are missing or cannot be used. The next pod mounts what is
+    /// there then.
+    #[error("the MCP server {0}")]
+    Credentials(String),
     /// The server did not list its tools in time.
     #[error("{0}")]
     Server(#[from] mcp::Error),
@@ -76,7 +82,12 @@ async fn probe_and_report(args: &ProbeArgs, redactor: &Redactor) -> Result<(), E
     let endpoint = revision.mcp.as_ref().ok_or(Error::NoServer)?;
     let reports = report::Client::new(&part.report, args.token.clone(), redactor.clone())?;
     let until = Instant::now() + Duration::from_secs(args.patience);
-    let client = client(endpoint, &revision, (&part, &reports), until, redactor).await?;
+    let is_outside = revision.spec.mcp_server.as_ref().is_some_and(|server| server.uri.is_some());
+    let client = if is_outside {
+        external_client(endpoint, &part, args, redactor).await?
+    } else {
+        client(endpoint, &revision, (&part, &reports), until, redactor).await?
+    };
     let listed = list(client, &revision, until).await?;
     tracing::info!(tools = listed.len(), "the MCP server has listed its tools");
     let report = report_of(part, &revision, &listed);
@@ -86,7 +97,36 @@ async fn probe_and_report(args: &ProbeArgs, redactor: &Redactor) -> Result<(), E
     send(&reports, &report).await
 }
 
-/// Creates the client of the server. If the operator runs the server, it first gives the token for it.
+/// Creates the client of a server outside of the cluster, as a worker does. Without its credentials, it is not asked.
+async fn external_client(
+    endpoint: &McpEndpoint,
+    part: &ProbePart,
+    args: &ProbeArgs,
+    redactor: &Redactor,
+) -> Result<mcp::Client, Error> {
+    let external = part.external_mcp.clone().unwrap_or_default();
+    check_credentials(&external).map_err(Error::Credentials)?;
+    redactor.watch_server(&external);
+    if redactor.is_too_large() {
+        return Err(inputs::Error::Secrets.into());
+    }
+    let addresses = args.addresses.policy(&part.skill.namespace).await;
+    Ok(mcp::Client::external(addresses, endpoint, &external, redactor.clone()))
+}
+
+/// Checks that the credentials and certificates of a server can be used. An error is a clause about the server.
+fn check_credentials(external: &ExternalMcp) -> Result<(), String> {
+    for header in &external.headers {
+        Credential::read(Some(&header.file)).map_err(|error| error.to_string())?;
+    }
+    if let Some(ca) = &external.ca {
+        let pem = certificates::read(ca).map_err(|error| error.to_string())?;
+        certificates::parse(ca, &pem).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Creates the client of a server in the cluster. If the operator runs the server, it first gives the token for it.
 async fn client(
     endpoint: &McpEndpoint,
     revision: &Revision,
@@ -97,7 +137,7 @@ async fn client(
     let Some(server) = revision.spec.mcp_server.as_ref().filter(|server| server.takes_token()) else {
         let client = mcp::Client::new(endpoint, redactor.clone())?;
         let is_sidecar = revision.spec.mcp_server.as_ref().is_some_and(|server| server.sidecar().is_some());
-        return Ok(if is_sidecar { client.as_sidecar() } else { client });
+        return Ok(if is_sidecar { client.as_sidecar(MCP_CONTAINER) } else { client });
     };
     let optional_until = Instant::now() + ServerTokens::OPTIONAL_WAIT;
     let until = if server.requires_token() { until } else { until.min(optional_until) };
@@ -145,7 +185,7 @@ async fn list(client: mcp::Client, revision: &Revision, until: Instant) -> Resul
 
 /// Pins the listed tools, and compiles the rules of the Skill against them, as a Job does.
 fn report_of(part: ProbePart, revision: &Revision, listed: &[ListedTool]) -> ProbeReport {
-    let ProbePart { skill, pod, subject, report: _ } = part;
+    let ProbePart { skill, pod, subject, report: _, external_mcp: _ } = part;
     let tools = listed.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
     let errors = lint::rule_errors(&revision.spec, tools);
     let more = errors.len().saturating_sub(MAX_RULE_ERRORS);

@@ -4,6 +4,7 @@
 use crate::housekeeping::Bounds;
 use crate::printer::Format;
 use bloomery_crds::{Digest, skill_directory};
+use bloomery_http::address::{AddressPolicy, ApiServer};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -103,6 +104,9 @@ pub struct ProbeArgs {
     /// Time limit in seconds for an MCP server that does not answer.
     #[arg(long, default_value_t = 60)]
     pub patience: u64,
+    /// Addresses of an MCP server outside of the cluster.
+    #[command(flatten)]
+    pub addresses: AddressArgs,
 }
 
 /// The arguments of `run`.
@@ -154,6 +158,14 @@ pub struct RunArgs {
     /// Largest size of all logs of ended runs in the Skill's memory, in bytes. The oldest are pruned first.
     #[arg(long, default_value_t = skill_directory::LOG_MAX_BYTES)]
     pub log_max_bytes: u64,
+    /// Addresses of endpoints, Models and external MCP servers.
+    #[command(flatten)]
+    pub addresses: AddressArgs,
+}
+
+/// The addresses that a pod may and may not connect to, besides public addresses and the Services of its namespace.
+#[derive(Debug, Clone, Default, Args)]
+pub struct AddressArgs {
     /// Range of addresses, in CIDR notation, at which a Job may call endpoints, Models and external MCP servers in addition to
     /// public addresses and the Services of its namespace. May be repeated.
     #[arg(long)]
@@ -164,6 +176,17 @@ pub struct RunArgs {
     /// Range of addresses, in CIDR notation, that a Job may never call. May be repeated.
     #[arg(long)]
     pub deny_range: Vec<ipnet::IpNet>,
+}
+
+impl AddressArgs {
+    /// Returns the policy of a pod of this namespace. It also refuses the API server of the cluster.
+    pub async fn policy(&self, namespace: &str) -> AddressPolicy {
+        let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
+        AddressPolicy::for_pod(namespace, self.endpoint_range.clone())
+            .with_shared(self.shared_host.clone())
+            .without_ranges(self.deny_range.clone())
+            .without_api_server(api_server)
+    }
 }
 
 impl RunArgs {

@@ -14,9 +14,9 @@ use crate::continued;
 use crate::focus::FocusCache;
 use crate::inputs::Inputs;
 use bloomery_crds::run::{BoundResource, ContinuedJob};
-use bloomery_crds::v1alpha1::{Context, ResourceDeclaration};
+use bloomery_crds::v1alpha1::{Context, ResourceDeclaration, SkillSpec};
 use bloomery_engine::Event;
-use bloomery_engine::core_tools::FOCUS_READ;
+use bloomery_engine::core_tools::{APPLY_FEATURE, FOCUS_READ, SKILL_DOC, skill_texts};
 use bloomery_engine::event::ContextPart;
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Workspace;
@@ -36,6 +36,8 @@ pub struct CoreTools {
     http: http::Http,
     redactor: Redactor,
     bank: Option<MemoryBank>,
+    /// The Skill, whose texts some tools read.
+    skill: Option<SkillSpec>,
     /// The Job that this Job continues, and the memory with its record.
     continued: Option<(PathBuf, ContinuedJob)>,
 }
@@ -55,8 +57,9 @@ impl CoreTools {
         let resources = &inputs.part.resources;
         let spec = &inputs.revision.spec;
         Self::new(resources, FocusCache::new(memory, writer, focus_cache_bytes))
-            .with_memory_bank(MemoryBank::new(memory, writer, &inputs.part, spec.bank()))
+            .with_memory_bank(MemoryBank::new(memory, writer, &inputs.part, spec))
             .with_continued(memory, inputs.part.continues.as_ref())
+            .with_skill(spec.clone())
             .with_endpoints(&spec.resources, resources, addresses, inputs.redactor.clone())
     }
 
@@ -68,6 +71,7 @@ impl CoreTools {
             http: http::Http::default(),
             redactor: Redactor::default(),
             bank: None,
+            skill: None,
             continued: None,
         }
     }
@@ -91,6 +95,12 @@ impl CoreTools {
         Self { bank: Some(bank), ..self }
     }
 
+    /// Adds the Skill, whose texts some tools read.
+    #[must_use]
+    pub fn with_skill(self, skill: SkillSpec) -> Self {
+        Self { skill: Some(skill), ..self }
+    }
+
     /// Adds the Job that this Job continues, if any. Its record is in `memory`.
     #[must_use]
     pub fn with_continued(self, memory: &Path, continued: Option<&ContinuedJob>) -> Self {
@@ -104,6 +114,13 @@ impl CoreTools {
     pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
         let workspace = Arc::unwrap_or_clone(self.workspace).with_hidden_dirs(dirs)?;
         Ok(Self { workspace: Arc::new(workspace), ..self })
+    }
+
+    /// Writes the notes of the Skill that the memory bank does not have yet.
+    pub fn write_first_notes(&self) {
+        if let Some(bank) = &self.bank {
+            bank.write_first_notes();
+        }
     }
 
     /// Returns whether the memory bank has notes that this Job may read.
@@ -161,6 +178,11 @@ impl CoreTools {
         if let (Some(tool), Some(bank)) = (memory::tool(call.tool), &self.bank) {
             return bank.perform(tool, call.id, call.arguments, self.redactor.secrets()).await;
         }
+        if let Some(answer) =
+            self.skill.as_ref().and_then(|skill| skill_texts::answer(skill, call.tool, call.arguments))
+        {
+            return answer.map_err(Error::Failed);
+        }
         match call.tool {
             FOCUS_READ => self.read_part(call.arguments, files).await,
             other => Err(Error::Failed(format!("This worker has no tool `{other}`, so nothing was done."))),
@@ -180,9 +202,11 @@ impl CoreTools {
     }
 }
 
-/// Returns whether a core tool uses only the file systems of its pod, and sends nothing.
+/// Returns whether a core tool uses only the file systems of its pod or the Skill, and sends nothing.
 pub fn is_local(tool: &str) -> bool {
-    tool == FOCUS_READ || files::tool(tool).is_some() || memory::tool(tool).is_some()
+    matches!(tool, FOCUS_READ | SKILL_DOC | APPLY_FEATURE)
+        || files::tool(tool).is_some()
+        || memory::tool(tool).is_some()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Runs the bridge as a process before real stdio servers, and calls them with the worker's client.
+//! Runs the bridge as a process before real stdio servers and scripts, and calls them with the worker's client.
 
 #[cfg(test)]
 mod bridge;
@@ -6,6 +6,8 @@ mod bridge;
 mod protected;
 #[cfg(test)]
 mod script;
+#[cfg(test)]
+mod scripts;
 #[cfg(test)]
 mod third_party;
 

@@ -120,9 +120,9 @@ bloomery-report-ca
 {{- toJson $network }}
 {{- end }}
 
-{{/* The limits of tenants that the operator knows. The models and their URLs are limited by the admission policy alone. */}}
+{{/* The limits of tenants, as the operator reads them. */}}
 {{- define "bloomery.tenants" -}}
-{{- $tenants := pick (.Values.tenants | default dict) "allowedImages" "maxLimits" "allowedTools" "blockedTools" }}
+{{- $tenants := pick (.Values.tenants | default dict) "allowedImages" "maxLimits" "allowedTools" "blockedTools" "allowedModels" "allowedModelUrls" }}
 {{- range $name, $value := $tenants }}
 {{- if kindIs "invalid" $value }}
 {{- $_ := unset $tenants $name }}

@@ -5,8 +5,10 @@ use super::cluster::{ObjectOutput, PlaceArgs};
 use super::values::{Error, name, pair};
 use crate::local::older_jobs::OLDER_JOBS_DIR;
 use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
+use bloomery_crds::v1alpha1::CoreNote;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use strum::IntoEnumIterator;
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -17,6 +19,7 @@ use std::path::PathBuf;
                   7 parked, 8 taken over by another process, 130 stopped at once.\n\n\
                   Example: bloomery run --resource codebase=../project --goal \"Explain what this program does\""
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct RunArgs {
     /// The goal of the Job
     #[arg(long, value_name = "TEXT", required_unless_present_any = ["resume", "command"])]
@@ -43,6 +46,9 @@ pub struct RunArgs {
     /// The MCP server, instead of the Skill's
     #[command(flatten)]
     pub mcp: McpArgs,
+    /// Run the scripts of the Skill on this machine, as your user. By default, the Skill runs without them
+    #[arg(long)]
+    pub allow_scripts: bool,
     /// Lower a limit: steps, toolCalls, tokens or duration (such as 10m)
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = pair)]
     pub limits: Vec<(String, String)>,
@@ -52,8 +58,12 @@ pub struct RunArgs {
     /// Continue a Job of the Skill that has ended: the model sees its goal and its answer first
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub continues: Option<String>,
+    /// Read only these core notes of the memory bank at the start (names separated by commas) [default: those in
+    /// memory.scope of the Skill]
+    #[arg(long, value_name = "NOTE", value_delimiter = ',', value_parser = core_note)]
+    pub memory_scope: Vec<CoreNote>,
     /// Resume a Job that was parked or interrupted
-    #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key", "continues"])]
+    #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key", "continues", "memory_scope"])]
     pub resume: Option<String>,
     /// How long a failing model or MCP server is retried, in seconds. A request to a model without a response times out
     /// after the timeout of the Model (120 s by default)
@@ -174,6 +184,14 @@ pub struct MigrateArgs {
     /// Move the files
     #[arg(long)]
     pub apply: bool,
+}
+
+/// Parses the name of a core note.
+fn core_note(text: &str) -> Result<CoreNote, Error> {
+    text.parse().map_err(|_| {
+        let names: Vec<String> = CoreNote::iter().map(|note| note.to_string()).collect();
+        Error(format!("must be one of {}", names.join(", ")))
+    })
 }
 
 /// Parses the key of a Job.

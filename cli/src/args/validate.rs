@@ -47,6 +47,9 @@ pub struct ValidateArgs {
     /// The MCP server, instead of that of each Skill
     #[command(flatten)]
     pub mcp: McpArgs,
+    /// Run the scripts of the Skills on this machine, as your user. By default, they do not run, and a feature with ext.script fails
+    #[arg(long)]
+    pub allow_scripts: bool,
     /// Lower a limit of each conversation: steps, toolCalls, tokens or duration (such as 10m)
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = pair)]
     pub limits: Vec<(String, String)>,

@@ -7,6 +7,7 @@ use crate::local::skill_directory::SkillDirectory;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, ModelEndpoint, Revision, VERSION, seal};
+use bloomery_crds::v1alpha1::CoreNote;
 use bloomery_journal::files::{Disk, Files};
 use bloomery_redact::plain_file;
 use bloomery_worker::record;
@@ -59,6 +60,8 @@ pub struct JobParameters {
     pub resources: Vec<BoundResource>,
     /// The Job that is continued.
     pub continues: Option<ContinuedJob>,
+    /// The core notes that the Job reads at its start.
+    pub memory_scope: Option<Vec<CoreNote>>,
 }
 
 impl RunDocument {
@@ -67,7 +70,7 @@ impl RunDocument {
     /// # Errors
     /// If the Skill cannot be serialized.
     pub fn new(revision: Revision, parameters: JobParameters, program: Option<McpProgram>) -> Result<Self, Error> {
-        let JobParameters { job, goal, limits, models, resources, continues } = parameters;
+        let JobParameters { job, goal, limits, models, resources, continues, memory_scope } = parameters;
         let part = JobPart {
             version: VERSION,
             run_key: job.name.clone(),
@@ -89,6 +92,7 @@ impl RunDocument {
             tenant_tools: None,
             replies: Vec::new(),
             continues,
+            memory_scope,
             log: None,
             report: None,
         };
@@ -176,6 +180,7 @@ mod tests {
             models: Vec::new(),
             resources: Vec::new(),
             continues: None,
+            memory_scope: None,
         };
         RunDocument::new(revision, parameters, Some(McpProgram { argv: vec!["x".into()], env: Vec::new() })).unwrap()
     }

@@ -6,6 +6,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec, ToolDeclaration};
 use bloomery_engine::condition::{Condition, written};
@@ -39,7 +40,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         job: None,
         skill_name: skill.name.clone(),
         skill: skill.spec.clone(),
-        revision: Digest::of_bytes(skill.text.as_bytes()),
+        revision: Digest::of_bytes(&skill.source.bytes),
         goal: case.goal.clone(),
         limits: EffectiveLimits::resolve(limits, None),
         resources: resources_of(case, &skill.spec)?,
@@ -47,6 +48,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         continues: None,
         pins: None,
         tenant_tools: Vec::new(),
+        allowed_effects: None,
         people: true,
         decisions: Decisions::Log,
         has_notes: false,
@@ -74,9 +76,21 @@ fn resources_of(case: &Case, skill: &SkillSpec) -> Result<Vec<BoundResource>, St
     Ok(bound)
 }
 
+/// Returns the tools of a Job: those in the list of the server, and the scripts of the Skill, which win. Without a list, the tools that
+/// the Skill declares.
+pub fn tools(skill: &SkillSpec, listed: Option<&[ListedTool]>) -> Vec<ListedTool> {
+    let scripts = scripts::tools_of(skill);
+    let mut tools = listed.map_or_else(|| declared_tools(skill), <[ListedTool]>::to_vec);
+    tools.retain(|tool| !scripts.contains_key(&tool.name));
+    let input_schema: Value = serde_json::from_str(scripts::INPUT_SCHEMA).unwrap_or_default();
+    let script = |name| ListedTool { name, input_schema: input_schema.clone(), ..ListedTool::default() };
+    tools.extend(scripts.into_keys().map(script));
+    tools
+}
+
 /// Returns the tools that a Skill declares, as a server would list them. A tool without declared inputs has those that the rules name, and
 /// perhaps others.
-pub fn declared_tools(skill: &SkillSpec) -> Vec<ListedTool> {
+fn declared_tools(skill: &SkillSpec) -> Vec<ListedTool> {
     let conditions: Vec<(&str, Condition)> = written(skill)
         .into_iter()
         .filter_map(|written| Some((written.tool, Condition::compile_as(written.text, written.dialect).ok()?)))
@@ -98,4 +112,23 @@ pub fn declared_tools(skill: &SkillSpec) -> Vec<ListedTool> {
         ListedTool { name: tool.name.clone(), input_schema: schema, ..ListedTool::default() }
     };
     skill.tools.iter().filter(is_one).map(listed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scripts_of_a_skill_are_tools() {
+        let scripts = json!({"image": "busybox", "files": {"check.sh": "exit 0"}});
+        let declared = json!([{"name": "script_check"}, {"name": "get"}]);
+        let spec = json!({"problem": {"statement": "x"}, "tools": declared, "scripts": scripts});
+        let skill: SkillSpec = serde_json::from_value(spec).unwrap();
+        let names = |listed: Option<&[ListedTool]>| -> Vec<String> {
+            tools(&skill, listed).into_iter().map(|tool| tool.name).collect()
+        };
+        assert_eq!(names(None), ["get", "script_check"]);
+        let listed = [ListedTool { name: "other".into(), ..ListedTool::default() }];
+        assert_eq!(names(Some(&listed)), ["other", "script_check"]);
+    }
 }

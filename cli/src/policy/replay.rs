@@ -2,7 +2,7 @@
 
 use super::inputs;
 use super::test_file::{Case, Expected, TestedCall};
-use super::unknown;
+use super::untested;
 use crate::run::skill::LoadedSkill;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{DetectedIntent, GateReason, Stage, Verdict};
@@ -47,7 +47,7 @@ pub struct CallRuling {
 /// If the case or the Skill cannot be used.
 pub fn replay(case: &Case, skill: &LoadedSkill, listed: Option<&[ListedTool]>) -> Result<Vec<CallRuling>, String> {
     let run = inputs::run_of(case, skill)?;
-    let tools = listed.map_or_else(|| inputs::declared_tools(&skill.spec), <[ListedTool]>::to_vec);
+    let tools = inputs::tools(&skill.spec, listed);
     let mut replay = Replay {
         conversation: Conversation::new(run),
         chain: Chain::new("/policy-test"),
@@ -238,11 +238,12 @@ impl Replay<'_> {
         calls
             .map(|(at, call)| {
                 let ruled = self.rulings.get(at);
-                let of_rules = ruled.iter().flat_map(|(_, _, reasons)| reasons).map(|reason| reason.detail.clone());
-                let reasons: Vec<String> = of_rules.chain(ended.clone().filter(|_| ruled.is_none())).collect();
+                let of_rules = ruled.map(|(_, _, reasons)| reasons.as_slice()).unwrap_or_default();
                 let verdict = ruled.map(|(_, verdict, _)| *verdict);
-                let unknown = unknown::fault(call, &self.conversation.run().skill, &self.tools);
-                let reasons: Vec<String> = reasons.into_iter().chain(unknown.clone()).collect();
+                let fault = untested::fault(call, &self.conversation.run().skill, &self.tools, of_rules);
+                let details = of_rules.iter().map(|reason| reason.detail.clone());
+                let of_end = ended.clone().filter(|_| ruled.is_none());
+                let reasons: Vec<String> = details.chain(of_end).chain(fault.clone()).collect();
                 let has_verdict = call.expect.is_none_or(|expected| verdict == Some(expected.into()));
                 let has_reason =
                     call.reason.as_ref().is_none_or(|text| reasons.iter().any(|reason| reason.contains(text)));
@@ -252,7 +253,7 @@ impl Replay<'_> {
                     tool: call.tool.clone(),
                     verdict,
                     expected: call.expect,
-                    passed: has_verdict && has_reason && verdict.is_some() && unknown.is_none(),
+                    passed: has_verdict && has_reason && verdict.is_some() && fault.is_none(),
                     reasons,
                 }
             })

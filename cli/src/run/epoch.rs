@@ -1,7 +1,10 @@
-//! One epoch of a conversation on this machine: connects its model and its MCP server, claims the epoch, and drives the conversation.
+//! One epoch of a conversation on this machine: connects its model and its tools, claims the epoch, and drives the conversation.
 
+use super::checked_tools::CheckedTools;
 use super::mcp_environment;
 use super::screen::Screen;
+use super::scripts::LocalScripts;
+use super::skill::LoadedSkill;
 use crate::error::Error;
 use crate::local::memory;
 use crate::local::memory_error::log_error;
@@ -11,7 +14,7 @@ use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Disk;
 use bloomery_mcp as mcp;
 use bloomery_models::{Clients, RetryPolicy};
-use bloomery_worker::driver::{Environment, Patience, People};
+use bloomery_worker::driver::{Environment, Patience, People, SkillTools};
 use bloomery_worker::epoch::{Epoch, EpochEnd};
 use bloomery_worker::focus;
 use bloomery_worker::inputs::Inputs;
@@ -24,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The timeout for closing the session with the MCP server.
+/// The timeout for closing the sessions with the MCP server and the scripts.
 const MCP_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// An epoch of a conversation on this machine.
@@ -32,8 +35,12 @@ const MCP_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct LocalEpoch<'a> {
     /// The input of the driver.
     pub inputs: &'a Inputs,
+    /// The Skill, if the epoch prints how many findings the lint has about it.
+    pub skill: Option<&'a LoadedSkill>,
     /// The MCP server if it is a program.
     pub program: Option<&'a McpProgram>,
+    /// True if the scripts of the Skill may run.
+    pub allows_scripts: bool,
     /// The directory of the log, in its memory.
     pub directory: &'a SkillDirectory,
     /// The unique name for the files of this process.
@@ -53,7 +60,7 @@ impl LocalEpoch<'_> {
     /// has taken over the Job.
     ///
     /// # Errors
-    /// If the model or the MCP server cannot be used, or the log cannot be written.
+    /// If the model or the tools cannot be used, or the log cannot be written.
     pub async fn run(&self, printer: Printer, on_claim: impl FnOnce()) -> Result<Option<EpochEnd>, Error> {
         let Self { inputs, directory, writer, patience, people, screen, stop, .. } = *self;
         let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
@@ -68,7 +75,10 @@ impl LocalEpoch<'_> {
             redactor,
         );
         let models = models.map_err(unusable)?.with_observer(&screen.observer());
-        let tools = self.mcp_client().map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
+        // Dropping the scripts removes their files.
+        let scripts = LocalScripts::write(&inputs.revision.spec, self.allows_scripts)?;
+        let tools = self.tools(scripts.as_ref()).map_err(unusable)?;
+        let tools = CheckedTools { tools, skill: self.skill, screen };
         let dir = directory.dir.as_path();
         // File tools must not reach the memory.
         let hidden = memory::all_directories(directory.memory());
@@ -95,22 +105,28 @@ impl LocalEpoch<'_> {
         };
         on_claim();
         let end = epoch.drive(screen, printer).await;
-        if let Some(tools) = &tools {
-            // Gives a program time to end by itself, even after an error of the epoch.
-            let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.close()).await;
-        }
+        // Gives programs time to end by themselves, even after an error of the epoch.
+        let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.tools.close()).await;
         end.map(Some).map_err(failed)
+    }
+
+    /// Creates the clients of the MCP server, and of the scripts.
+    fn tools(&self, scripts: Option<&LocalScripts>) -> Result<SkillTools, bloomery_http::Error> {
+        let Self { inputs: Inputs { revision, redactor, .. }, screen, .. } = *self;
+        let server = self.mcp_client()?.map(|server| server.with_observer(&screen.observer()));
+        let tools = SkillTools::new(server);
+        let Some(scripts) = scripts else { return Ok(tools) };
+        let client = scripts.client(self.listener(), redactor.clone()).with_observer(&screen.observer());
+        Ok(tools.with_scripts(client.with_max_result_bytes(revision.spec.max_result_bytes()), &revision.spec))
     }
 
     /// Creates the client of the MCP server, if the Job has one.
     fn mcp_client(&self) -> Result<Option<mcp::Client>, bloomery_http::Error> {
-        let Self { inputs: Inputs { revision, part, redactor, .. }, program, directory, writer, screen, .. } = *self;
+        let Self { inputs: Inputs { revision, part, redactor, .. }, program, directory, writer, .. } = *self;
         let max_result_bytes = revision.spec.max_result_bytes();
         if let Some(program) = program {
             let env = mcp_environment::environment(program);
-            let screen = screen.clone();
-            let listener: mcp::StderrListener = Arc::new(move |line| screen.print_dimmed(line));
-            let program = mcp::Program { argv: program.argv.clone(), env, listener };
+            let program = mcp::Program { argv: program.argv.clone(), env, listener: self.listener() };
             let client = mcp::Client::program(program, redactor.clone()).with_max_result_bytes(max_result_bytes);
             return Ok(Some(client.with_resources(&part.resources)));
         }
@@ -120,5 +136,11 @@ impl LocalEpoch<'_> {
         let cache = ToolListCache::new(shared, &endpoint.url, &revision.spec.mcp_server);
         let client = client.with_max_result_bytes(max_result_bytes).with_resources(&part.resources);
         Ok(Some(client.without_credentials().with_cache(cache)))
+    }
+
+    /// Returns what shows the standard error of a program.
+    fn listener(&self) -> mcp::StderrListener {
+        let screen = self.screen.clone();
+        Arc::new(move |line: &str| screen.print_dimmed(line))
     }
 }

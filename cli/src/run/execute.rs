@@ -122,12 +122,14 @@ impl Execution<'_> {
     /// Runs the epoch, and prints its result.
     async fn run_epoch(&self) -> Result<Exit, Error> {
         let Self { job, inputs, people, screen, stop, .. } = *self;
-        let PreparedJob { args, directory, document, writer, .. } = job;
+        let PreparedJob { args, directory, skill, document, writer, .. } = job;
         let stdout = CheckedWriter::new(io::stdout());
         let failure = stdout.failure();
         let epoch = LocalEpoch {
             inputs,
+            skill: skill.as_ref(),
             program: document.program.as_ref(),
+            allows_scripts: args.allow_scripts,
             directory,
             writer,
             patience: Duration::from_secs(args.patience),

@@ -3,7 +3,7 @@
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, LoadedSkill, SelectedSkill};
-use super::{goal, limits, mcp_environment, resources, short_secrets};
+use super::{goal, limits, mcp_environment, resources, scripts, short_secrets};
 use crate::args::RunArgs;
 use crate::error::{Error, Errors};
 use crate::local::job_state::JobState;
@@ -13,8 +13,9 @@ use crate::local::writer::{random_hex, unique_writer};
 use crate::local::{DEFAULT_SKILL, memory, older_jobs, owner};
 use crate::text;
 use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::memory_scope;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision};
-use bloomery_crds::v1alpha1::Limits;
+use bloomery_crds::v1alpha1::{CoreNote, Limits};
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
@@ -28,6 +29,8 @@ pub struct PreparedJob<'a> {
     pub args: &'a RunArgs,
     /// The directory of its Skill.
     pub directory: SkillDirectory,
+    /// The Skill of a new Job. A resumed Job uses the one in its document.
+    pub skill: Option<LoadedSkill>,
     /// The parameters with which the Job was started.
     pub document: RunDocument,
     /// Keeps the keys from the environment readable.
@@ -60,7 +63,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     // `None` after an error. `Some(None)` if the command line names no server.
     let server_of_args = errors.collect(server::from_args(&args.mcp));
     let name = args.skill.as_deref().unwrap_or(DEFAULT_SKILL);
-    let skill = errors.collect(skill::find(&args.memory, name, args.bootstrap));
+    let skill = errors.collect(skill::find(&args.memory, name, args.bootstrap, &[]));
     if let Some(SelectedSkill { directory, .. }) = &skill {
         errors.collect(check_usable(directory, &args.memory));
     }
@@ -72,6 +75,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
             Some(server) => server,
             None => None,
         };
+        errors.collect(check_memory_scope(args, loaded));
         (server, errors.collect(bind_resources(args, loaded)))
     });
     match (goal, limits, skill, models, server_and_resources) {
@@ -101,6 +105,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         models: models.endpoints.iter().map(without_ram_key).collect(),
         resources,
         continues: continued_job(directory, args.continues.as_deref())?,
+        memory_scope: memory_scope_of(args),
     };
     let (name, spec) = (loaded.name.clone(), loaded.spec.clone());
     let revision = Revision::new(name, spec, server.mcp);
@@ -119,6 +124,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         let unused = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
         let short = short_secrets::warnings(&document, &models.endpoints);
         let missing = server::missing_note(&document.revision, document.program.as_ref());
+        let missing = missing.into_iter().chain(scripts::missing_note(&document.revision, args.allow_scripts));
         for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -129,7 +135,8 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         // After the document is on disk, this costs little: most file systems write the new directories together with it.
         directory.sync()?;
     }
-    Ok((PreparedJob { args, directory: skill.directory, document, _models: models, writer }, inputs))
+    let SelectedSkill { directory, loaded, .. } = skill;
+    Ok((PreparedJob { args, directory, skill: Some(loaded), document, _models: models, writer }, inputs))
 }
 
 /// Checks that a skill directory belongs to this user, and holds no jobs of other Skills from an older memory.
@@ -177,11 +184,12 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
         directory.sync()?;
-        for warning in short_secrets::warnings(&document, &models.endpoints) {
+        let missing = scripts::missing_note(&document.revision, args.allow_scripts);
+        for warning in short_secrets::warnings(&document, &models.endpoints).into_iter().chain(missing) {
             text::inform(&warning);
         }
     }
-    Ok((PreparedJob { args, directory, document, _models: models, writer }, inputs))
+    Ok((PreparedJob { args, directory, skill: None, document, _models: models, writer }, inputs))
 }
 
 /// Returns the Job that `--continues` names. It must belong to the same Skill, and must have ended.
@@ -213,6 +221,18 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
 fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
     resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
+}
+
+/// Returns the core notes that `--memory-scope` names, if it is given.
+fn memory_scope_of(args: &RunArgs) -> Option<Vec<CoreNote>> {
+    (!args.memory_scope.is_empty()).then(|| args.memory_scope.clone())
+}
+
+/// Checks that `--memory-scope` names only notes in the scope of the Skill.
+fn check_memory_scope(args: &RunArgs, skill: &LoadedSkill) -> Result<(), Error> {
+    let faults = memory_scope::faults(&skill.spec, memory_scope_of(args).as_deref());
+    let reasons: Vec<&str> = faults.iter().filter_map(|fault| Some(fault.split_once(": ")?.1)).collect();
+    if reasons.is_empty() { Ok(()) } else { Err(Error::usage(format!("--memory-scope: {}", reasons.join(" ")))) }
 }
 
 /// Returns a unique key that contains the current time.
@@ -252,6 +272,7 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
                 && existing.part.resources == new.part.resources
                 && existing.part.revision == new.part.revision
                 && existing.part.continues == new.part.continues
+                && existing.part.memory_scope == new.part.memory_scope
         }
         None if directory.record(key).exists() => {
             let record = directory.record(key);

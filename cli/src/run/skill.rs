@@ -1,19 +1,22 @@
 //! Finds the Skill of a Job: in a file, in its skill directory, or, on its first use, in a template.
 
-use crate::check::check_document;
+mod documents;
+
 use crate::error::Error;
-use crate::findings::{self, Tally};
+use crate::findings::Tally;
 use crate::local::SKILL_FILE;
 use crate::local::skill_directory::SkillDirectory;
 use crate::run::templates;
 use crate::source::{self, Source};
 use crate::text;
-use bloomery_crds::lists::ConfigMaps;
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
+use bloomery_engine::tool::ListedTool;
 use bloomery_skills::names::name_fault;
-use bloomery_skills::{CheckedDocument, Finding, Form, ImportOptions, lists, yaml};
+use bloomery_skills::{CheckedDocument, Finding};
+use documents::{ResolvedSkill, SkillDocuments, refuse_errors};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// A valid Skill.
 #[derive(Debug)]
@@ -24,14 +27,29 @@ pub struct LoadedSkill {
     pub spec: SkillSpec,
     /// The address of the MCP server, if the file has one.
     pub mcp: Option<String>,
-    /// The content of the file.
-    pub text: String,
+    /// The file.
+    pub source: Rc<Source>,
+    selector: SkillSelector,
 }
 
 impl LoadedSkill {
+    fn new((skill, mcp): ResolvedSkill, source: &Rc<Source>, selector: SkillSelector) -> Self {
+        let name = skill.metadata.name.unwrap_or_default();
+        Self { name, spec: skill.spec, mcp, source: Rc::clone(source), selector }
+    }
+
     /// Returns `spec.mcpServer`: a server that only a cluster can run.
     pub fn cluster_server(&self) -> Option<&McpServer> {
         self.spec.mcp_server.as_ref()
+    }
+
+    /// Returns a line about the findings of the lint, if there are any. `tools` are those of the MCP server; they are empty if it is not
+    /// known.
+    pub fn remark(&self, tools: &[ListedTool]) -> Option<String> {
+        let (_, findings) = check_skill(&self.source, &self.selector, tools);
+        let command = if tools.is_empty() { "bloomery lint" } else { "bloomery lint --tools" };
+        let summary = Tally::count(&findings).summary();
+        (!findings.is_empty()).then(|| format!("{}: {summary}: run `{command}` for details", self.source.name))
     }
 }
 
@@ -61,14 +79,15 @@ enum Origin {
     File(String),
 }
 
-/// Finds the Skill that the command line names. Writes nothing.
+/// Finds the Skill that the command line names, and checks it against the `tools` of the MCP server, if they are known. Writes nothing.
 ///
 /// # Errors
 /// If there is no such Skill, or it cannot be used.
-pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<SelectedSkill, Error> {
+pub fn find(memory: &Path, named: &str, bootstrap: bool, tools: &[ListedTool]) -> Result<SelectedSkill, Error> {
     if is_file(named) {
-        let (file, skill) = split_name(named);
-        let loaded = read(Path::new(file), skill, None)?;
+        let (file, name) = split_name(named);
+        let selector = SkillSelector { file: file.into(), name: name.map(str::to_owned), directory: None };
+        let loaded = read(selector, tools)?;
         return Ok(SelectedSkill {
             directory: SkillDirectory::new(memory, &loaded.name),
             loaded,
@@ -78,11 +97,12 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<SelectedSkill
     let directory = SkillDirectory::new(memory, named);
     let file = directory.dir.join(SKILL_FILE);
     let (loaded, origin) = if file.try_exists().unwrap_or(true) {
-        (read_from_skill_directory(&directory, &file)?, Origin::SkillDirectory)
+        (read_from_skill_directory(&directory, file, tools)?, Origin::SkillDirectory)
     } else {
         let text = templates::find(named, bootstrap).ok_or_else(|| Error::usage(not_found_message(&directory)))?;
         let source = Source { name: format!("the template {named}"), bytes: text.into_bytes() };
-        (load_skill(&source, &SkillSelector { file: &file, name: None, directory: Some(named) })?, Origin::Template)
+        let selector = SkillSelector { file, name: None, directory: Some(named.to_owned()) };
+        (load_skill(source, selector, tools)?, Origin::Template)
     };
     Ok(SelectedSkill { directory, loaded, origin })
 }
@@ -97,10 +117,14 @@ fn split_name(named: &str) -> (&str, Option<&str>) {
 }
 
 /// Reads the Skill in a skill directory. If the file has several Skills, the one with the name of the directory is used.
-fn read_from_skill_directory(directory: &SkillDirectory, file: &Path) -> Result<LoadedSkill, Error> {
-    let loaded = read(file, None, Some(&directory.name))?;
+fn read_from_skill_directory(
+    directory: &SkillDirectory,
+    file: PathBuf,
+    tools: &[ListedTool],
+) -> Result<LoadedSkill, Error> {
+    let loaded = read(SkillSelector { file, name: None, directory: Some(directory.name.clone()) }, tools)?;
     if loaded.name != directory.name {
-        let (file, name, directory) = (file.display(), &loaded.name, &directory.name);
+        let (file, name, directory) = (loaded.selector.file.display(), &loaded.name, &directory.name);
         return Err(Error::usage(format!(
             "{file} is the Skill {name}, but is in the directory of the Skill {directory}: give both the same name"
         )));
@@ -115,14 +139,14 @@ impl SelectedSkill {
     /// # Errors
     /// If the file cannot be written.
     pub fn store(&self) -> Result<Option<String>, Error> {
-        let (file, text) = (self.directory.dir.join(SKILL_FILE), self.loaded.text.as_bytes());
+        let (file, text) = (self.directory.dir.join(SKILL_FILE), &self.loaded.source.bytes);
         let shown = file.display();
         if matches!(self.origin, Origin::SkillDirectory) {
             return Ok(None);
         }
         if file.try_exists().unwrap_or(true) {
             if let Origin::File(named) = &self.origin
-                && source::read(&file).map_or(true, |existing| text != existing.bytes)
+                && source::read(&file).map_or(true, |existing| *text != existing.bytes)
             {
                 return Ok(Some(format!("{shown} differs from {named} and is not overwritten. This run uses {named}")));
             }
@@ -148,28 +172,30 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
     )
 }
 
-/// Reads the Skill in a file, and skips documents of other kinds. `name` selects one of several Skills. Without a `name`,
-/// `directory`, the name of the skill directory, does. It also replaces the id of a Skill in the older dialect (`domain.yaml`).
+/// Reads the Skill in a file, and skips documents of other kinds.
 ///
 /// # Errors
 /// If there is no such Skill, or it has errors. These are printed.
-fn read(file: &Path, name: Option<&str>, directory: Option<&str>) -> Result<LoadedSkill, Error> {
+fn read(selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
+    let file = selector.file.as_path();
     let source = source::read(file)
         .map_err(|error| Error::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
-    load_skill(&source, &SkillSelector { file, name, directory })
+    load_skill(source, selector, tools)
 }
 
-/// The parameters that select a Skill in a file.
-struct SkillSelector<'a> {
+/// The parameters that select a Skill in a file. `name` selects one of several Skills. Without a `name`, `directory` does. It also
+/// replaces the id of a Skill in the older dialect (`domain.yaml`).
+#[derive(Debug)]
+struct SkillSelector {
     /// The file, as messages name it.
-    file: &'a Path,
+    file: PathBuf,
     /// The name of the Skill on the command line.
-    name: Option<&'a str>,
+    name: Option<String>,
     /// The skill directory that the file is in.
-    directory: Option<&'a str>,
+    directory: Option<String>,
 }
 
-impl SkillSelector<'_> {
+impl SkillSelector {
     /// Selects one Skill.
     ///
     /// # Errors
@@ -178,7 +204,7 @@ impl SkillSelector<'_> {
         let name_of = |checked: &CheckedDocument| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
         if skills.len() > 1 || (self.name.is_some() && !skills.is_empty()) {
-            let Some(wanted) = self.name.or(self.directory) else {
+            let Some(wanted) = self.name.as_deref().or(self.directory.as_deref()) else {
                 let (file, first) = (self.file.display(), names.first().map_or("NAME", String::as_str));
                 return Err(Finding::of_file(format!(
                     "the file has several Skills: select one, such as --skill {file}#{first}. It has {}",
@@ -199,94 +225,56 @@ impl SkillSelector<'_> {
     }
 }
 
-/// The documents of a file that are Skills or may be, and what was found in the file before them.
-struct SkillDocuments {
-    skills: Vec<CheckedDocument>,
-    findings: Vec<Finding>,
-    /// The ConfigMaps in the file, for the lists of the Skills.
-    config_maps: ConfigMaps,
-}
-
-impl SkillDocuments {
-    /// Parses and checks a source. `directory` replaces the id of a Skill in the older dialect.
-    fn read(source: &Source, file: &Path, directory: Option<&str>) -> Self {
-        let parsed = yaml::read(&source.bytes);
-        let options = ImportOptions {
-            name: directory.map(str::to_owned),
-            file: source::stem(file),
-            local: true,
-            ..ImportOptions::default()
-        };
-        let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
-        let config_maps = lists::config_maps(&parsed.documents);
-        let checked = bloomery_documents.map(|document| check_document(document, &options, &[], &config_maps));
-        let skills = checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
-        Self { skills, findings: parsed.findings, config_maps }
-    }
-
-    /// Returns the Skill of a document with its lists, and adds the findings about it. Returns `None` if it has errors.
-    fn load(&mut self, mut checked: CheckedDocument, source: &Source) -> Option<LoadedSkill> {
-        self.findings.append(&mut checked.findings);
-        let mut skill = checked.skill?;
-        let resolved = lists::resolve(&mut skill.spec, &checked.root, &self.config_maps);
-        self.findings.extend(resolved.err().unwrap_or_default());
-        let text = String::from_utf8_lossy(&source.bytes).into_owned();
-        Some(LoadedSkill {
-            name: skill.metadata.name.unwrap_or_default(),
-            spec: skill.spec,
-            mcp: checked.mcp_address,
-            text,
-        })
-    }
-
-    /// Prints the errors, and mentions warnings.
-    ///
-    /// # Errors
-    /// If there are errors.
-    fn report(mut self, name: &str) -> Result<(), Error> {
-        self.findings.sort_by_key(Finding::position);
-        let tally = Tally::count(&self.findings);
-        if tally.errors > 0 {
-            findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(name, self.findings))
-                .map_err(|error| Error::failed(error.to_string()))?;
-            return Err(Error::usage(format!("{name}: {}: nothing was run", tally.summary())));
-        }
-        if tally.warnings > 0 {
-            text::inform(&format!("{name}: {}: run `bloomery lint` for details", tally.summary()));
-        }
-        Ok(())
-    }
-}
-
-/// Reads all Skills in a file, and skips documents of other kinds. Prints their errors.
+/// Reads all Skills in a file, and skips documents of other kinds. Prints their errors, and mentions warnings.
 ///
 /// # Errors
 /// If the file cannot be read, or one of them has errors.
 pub fn read_all(file: &Path) -> Result<Vec<LoadedSkill>, Error> {
     let source =
         source::read(file).map_err(|error| Error::usage(format!("{} cannot be read: {error}", source::name(file))))?;
-    let mut documents = SkillDocuments::read(&source, file, None);
+    let source = Rc::new(source);
+    let mut documents = SkillDocuments::read(&source, file, None, &[]);
     let checked = std::mem::take(&mut documents.skills);
-    let skills = checked.into_iter().filter_map(|checked| documents.load(checked, &source)).collect();
-    documents.report(&source.name).map(|()| skills)
+    let skills: Vec<ResolvedSkill> = checked.into_iter().filter_map(|checked| documents.resolve(checked)).collect();
+    let tally = refuse_errors(&source, documents.findings)?;
+    if tally.warnings > 0 {
+        text::inform(&format!("{}: {}: run `bloomery lint` for details", source.name, tally.summary()));
+    }
+    let loaded = skills.into_iter().map(|skill| {
+        let selector = SkillSelector { file: file.to_owned(), name: skill.0.metadata.name.clone(), directory: None };
+        LoadedSkill::new(skill, &source, selector)
+    });
+    Ok(loaded.collect())
 }
 
 /// Parses and checks the Skill that `selector` selects. Prints its errors.
-fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSkill, Error> {
-    let mut documents = SkillDocuments::read(source, selector.file, selector.directory);
+fn load_skill(source: Source, selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
+    let (skill, findings) = check_skill(&source, &selector, tools);
+    refuse_errors(&source, findings)?;
+    let unreadable = || Error::usage(format!("{}: the Skill cannot be read: nothing was run", source.name));
+    let skill = skill.ok_or_else(unreadable)?;
+    Ok(LoadedSkill::new(skill, &Rc::new(source), selector))
+}
+
+/// Checks the Skill that `selector` selects. Returns it with the findings about the file.
+fn check_skill(
+    source: &Source,
+    selector: &SkillSelector,
+    tools: &[ListedTool],
+) -> (Option<ResolvedSkill>, Vec<Finding>) {
+    let mut documents = SkillDocuments::read(source, &selector.file, selector.directory.as_deref(), tools);
     let skills = std::mem::take(&mut documents.skills);
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
-    let loaded = if skills.is_empty() && !documents.findings.is_empty() {
+    let skill = if skills.is_empty() && !documents.findings.is_empty() {
         None
     } else {
         match selector.select(skills) {
-            Ok(checked) => documents.load(checked, source),
+            Ok(checked) => documents.resolve(checked),
             Err(finding) => {
                 documents.findings.push(finding);
                 None
             }
         }
     };
-    documents.report(&source.name)?;
-    loaded.ok_or_else(|| Error::usage(format!("{}: the Skill cannot be read: nothing was run", source.name)))
+    (skill, documents.findings)
 }

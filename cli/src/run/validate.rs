@@ -8,7 +8,7 @@ mod report;
 mod scratch;
 
 use super::screen::Screen;
-use super::{diagnostics, server};
+use super::{diagnostics, scripts, server};
 use crate::args::ValidateArgs;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -25,7 +25,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::iter::repeat_n;
 use std::path::Path;
-use std::time::Duration;
 
 /// The largest number of conversations at once.
 const AT_ONCE: usize = 4;
@@ -40,14 +39,15 @@ pub fn run(args: &ValidateArgs) -> Result<Exit, Error> {
     diagnostics::start(&screen, &Trace::default(), &redactor);
     let plan = plan::read(args)?;
     for TestedSkill { revision, program, .. } in &plan.skills {
-        if let Some(note) = server::missing_note(revision, program.as_ref()) {
+        let missing = server::missing_note(revision, program.as_ref());
+        for note in missing.into_iter().chain(scripts::missing_note(revision, args.allow_scripts)) {
             text::inform(&note);
         }
     }
     // No conversation begins if the results cannot be written.
     let junit = args.junit.as_deref().map(create).transpose()?;
     let scratch = Scratch::new(args.keep.as_deref())?;
-    let conversations = Conversations::new(&plan, &scratch, Duration::from_secs(args.patience), &screen, &redactor);
+    let conversations = Conversations::new(&plan, &scratch, args, &screen, &redactor);
     let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let reports = runtime.block_on(Box::pin(async {

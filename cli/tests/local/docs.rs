@@ -25,6 +25,9 @@ async fn the_examples_of_the_page_are_correct() {
     for dir in ["docs/examples", "skill-templates"] {
         for entry in fs::read_dir(top.join(dir)).unwrap() {
             let file = entry.unwrap();
+            if file.path().is_dir() {
+                continue;
+            }
             let name = format!("{dir}/{}", file.file_name().to_str().unwrap());
             setup.write(&name, &fs::read_to_string(file.path()).unwrap());
         }

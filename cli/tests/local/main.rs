@@ -12,6 +12,7 @@ mod migrate;
 mod model_faults;
 mod resume;
 mod runs;
+mod scripts;
 mod seeds;
 mod setup;
 mod suite;

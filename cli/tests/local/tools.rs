@@ -144,6 +144,17 @@ async fn a_rule_that_matches_no_tool_of_the_server_ends_the_job_before_it_begins
     setup.assert_no_violations().await;
 }
 
+/// Only the tools of the server show that the source of the value is not read-only.
+#[tokio::test]
+async fn the_findings_of_the_lint_are_counted_with_the_tools_of_the_server() {
+    let setup = Setup::new(CALLS).await;
+    let tools = r#"{"name":"find","inputSchema":{"type":"object"}},{"name":"act","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}"#;
+    let rule = "{toolId: act, when: \"has(args.id) && !fromTool(id, 'find')\"}";
+    setup.write("skill.yaml", &format!("{SKILL}  policy: {{approvals: [{rule}]}}\n"));
+    let result = setup.run(&[&RUN[..], &["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS, tools]].concat()).await;
+    result.assert(0, "./skill.yaml: 1 warning: run `bloomery lint --tools` for details");
+}
+
 #[tokio::test]
 async fn a_call_without_a_response_is_not_repeated() {
     let setup = Setup::new(CALLS).await;

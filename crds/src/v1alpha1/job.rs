@@ -21,6 +21,7 @@ pub use status::{
 };
 
 use super::shared::Limits;
+use super::skill::CoreNote;
 use crate::names;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,7 @@ use std::collections::BTreeMap;
     validation = rules::goal_is_fixed(),
     validation = rules::resources_are_fixed(),
     validation = rules::continues_is_fixed(),
+    validation = rules::memory_scope_is_fixed(),
     validation = rules::cancel_stays(),
     validation = rules::replies_only_grow(),
     validation = rules::mode_is_fixed(),
@@ -132,6 +134,11 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub continues: Option<String>,
+    /// The core notes of the memory bank that the Job reads at its start. It can only leave out notes of the Skill's `memory.scope`.
+    /// Immutable. Default: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 6), extend("x-kubernetes-list-type" = "set"))]
+    pub memory_scope: Option<Vec<CoreNote>>,
     /// Answers to questions of the agent, and messages to the conversation. Replies can only be added at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = Reply::MAX_REPLIES))]

@@ -22,7 +22,7 @@ pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{
     McpBinding, McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer, McpService, McpTransport,
 };
-pub use memory::{BankUse, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
+pub use memory::{BankUse, CoreNote, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
 pub use pods::{PodField, PodSettings, Pods};
 pub use policy::{
     ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, ListSource, Policy, StepEvidence,
@@ -89,7 +89,8 @@ pub struct SkillSpec {
     pub version: Option<u32>,
     /// The problem that the Skill solves.
     pub problem: Problem,
-    /// The goal of the Skill: what each of its Jobs achieves for the goal that it is given.
+    /// The goal of the Skill: what each of its Jobs achieves for the goal that it is given. It is a part of the prompt and of the check of
+    /// the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub goal: Option<String>,
@@ -124,11 +125,13 @@ pub struct SkillSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
     pub acceptance_criteria: Vec<String>,
-    /// The parts of what the Skill does, each with its test. The agent knows them, and a validation tests them.
+    /// The parts of what the Skill does, each with its test. The prompt has all that are not optional, as far as there is room. The agent
+    /// reads the others when it applies them (`apply_feature`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub features: Vec<Feature>,
-    /// The documentation for the agent, as Markdown. The agent reads its sections when it needs them.
+    /// The documentation for the agent, as Markdown. The prompt has its headers, and the agent reads a section when it needs it
+    /// (`skill_doc`). `docs`, `features`, `memory.notes` and `scripts.files` have together at most 64 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16384))]
     pub docs: Option<String>,

@@ -3,7 +3,7 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::v1alpha1::{AskedQuestion, Job, JobMode, JobSpec, JobStatus, Limits, Reply};
+use bloomery_crds::v1alpha1::{AskedQuestion, CoreNote, Job, JobMode, JobSpec, JobStatus, Limits, Reply};
 use bloomery_testkit::json::typed;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Event, Pod};
@@ -108,6 +108,13 @@ impl JobDraft<'_> {
         self
     }
 
+    /// Reads only these core notes at its start.
+    #[must_use]
+    pub fn reading(mut self, notes: &[CoreNote]) -> Self {
+        self.job.spec.memory_scope = Some(notes.to_vec());
+        self
+    }
+
     /// Sets the TTL of the Job after its end, in seconds.
     #[must_use]
     pub fn lasting(mut self, seconds: i64) -> Self {
@@ -170,12 +177,15 @@ impl JobHandle<'_> {
         self.ended(OutcomeCode::Succeeded).await
     }
 
-    /// Returns the reasons of the Events of the Job.
-    pub async fn event_reasons(&self) -> Vec<String> {
+    /// Waits for an Event of the Job with a reason. The operator publishes an Event after it has written the status.
+    pub async fn until_event(&self, reason: &str) {
         let about = ListParams::default().fields(&format!("involvedObject.uid={}", self.uid));
-        let events = self.tenant.api::<Event>().list(&about).await;
-        let events = events.unwrap_or_else(|error| panic!("Events cannot be listed: {error}"));
-        events.items.into_iter().filter_map(|event| event.reason).collect()
+        eventually(&format!("the Event {reason} of {}", self.name), async || {
+            let events = self.tenant.api::<Event>().list(&about).await.map_err(|error| error.to_string())?;
+            let reasons: Vec<_> = events.items.into_iter().filter_map(|event| event.reason).collect();
+            if reasons.iter().any(|other| other == reason) { Ok(()) } else { Err(format!("{reasons:?}")) }
+        })
+        .await;
     }
 
     /// Waits for the pod of an attempt, and returns it.

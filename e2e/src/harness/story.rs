@@ -15,7 +15,7 @@ static STORIES_LOCK: RwLock<()> = RwLock::const_new(());
 /// Runs a story in its own tenant.
 ///
 /// After a success, the tenant is deleted without waiting for its removal. After a failure, the objects of the tenant are
-/// printed, and the tenant is not deleted.
+/// printed, and its Jobs are cancelled, so that they take no place from other stories. The tenant is not deleted.
 pub async fn story(story: impl AsyncFnOnce(&Tenant)) {
     let _beside_others = STORIES_LOCK.read().await;
     run(story).await;
@@ -33,6 +33,7 @@ async fn run(story: impl AsyncFnOnce(&Tenant)) {
         Ok(()) => tenant.delete().await,
         Err(failure) => {
             dump::print(&tenant).await;
+            tenant.cancel_jobs().await;
             resume_unwind(failure)
         }
     }

@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 
 use bloomery_crds::names;
+use bloomery_crds::v1alpha1::Job;
 use bloomery_testkit::json::typed;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -86,6 +87,15 @@ impl Tenant {
         let namespaces = Api::<Namespace>::all(self.cluster.client.clone());
         let written = namespaces.patch(&self.namespace, &PatchParams::default(), &patch).await;
         written.unwrap_or_else(|error| panic!("{} cannot be annotated: {error}", self.namespace));
+    }
+
+    /// Cancels all Jobs, as far as possible, and does not wait for their ends.
+    pub async fn cancel_jobs(&self) {
+        let jobs = self.api::<Job>();
+        for job in jobs.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default() {
+            let cancelled = Patch::Merge(json!({"spec": {"cancel": true}}));
+            let _ = jobs.patch(&job.name_any(), &PatchParams::default(), &cancelled).await;
+        }
     }
 
     /// Deletes the namespace and does not wait for its removal.

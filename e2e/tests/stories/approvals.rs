@@ -687,7 +687,7 @@ async fn a_pod_that_was_created_without_the_admission_policy_is_not_adopted() {
         jane.decide(&again, "Deny", "no photo").await.expect("the decision is accepted");
         job.succeeded().await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        assert!(job.event_reasons().await.contains(&"NameTaken".to_owned()), "an Event names the pod");
+        job.until_event("NameTaken").await;
     })
     .await;
 }

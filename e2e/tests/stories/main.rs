@@ -14,6 +14,7 @@
 
 mod admission;
 mod approvals;
+mod attacks;
 mod budget;
 mod cancel;
 mod clock;
@@ -55,6 +56,7 @@ mod rights;
 mod roles;
 mod run_keys;
 mod scale;
+mod scripts;
 mod sidecars;
 mod stages;
 mod starts;
@@ -62,6 +64,7 @@ mod takeover;
 mod templates;
 mod tenant_limits;
 mod tenants;
+mod texts;
 mod upgrade;
 mod validation;
 mod versions;

@@ -3,8 +3,16 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpServer;
-use bloomery_e2e::harness::{Shop, SkillDraft, Tenant, Turn, call, conversation, story};
+use bloomery_e2e::harness::{
+    Shop, SkillDraft, Tenant, Turn, call, cluster, command, conversation, story, typed, until,
+};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::ResourceExt;
+use kube::api::{EvictParams, ListParams, Patch, PatchParams};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 #[tokio::test]
 async fn a_stdio_server_in_an_empty_image_is_bridged() {
@@ -19,6 +27,71 @@ async fn a_stdio_server_in_an_empty_image_is_bridged() {
     .await;
 }
 
+/// Waits until the budget of a server with so many ready pods lets one of them be evicted. Evicts one, and returns how many more may be
+/// evicted at the same time.
+async fn evict_one_of(tenant: &Tenant, replicas: i32) -> i32 {
+    let (server, budgets) = (names::mcp_server("cs-tier-1"), tenant.api::<PodDisruptionBudget>());
+    let allows_one = |budget: &PodDisruptionBudget| {
+        let status = budget.status.as_ref();
+        status.is_some_and(|status| (status.current_healthy, status.disruptions_allowed) == (replicas, 1))
+    };
+    until(&budgets, &server, "a pod that may be evicted", allows_one).await;
+    let (pods, labels) =
+        (tenant.api::<Pod>(), format!("{}=cs-tier-1,{}=mcp", names::LABEL_SKILL, names::LABEL_COMPONENT));
+    let found = pods.list(&ListParams::default().labels(&labels)).await.expect("pods can be listed");
+    let pod = found.into_iter().find(|pod| pod.metadata.deletion_timestamp.is_none()).expect("a pod");
+    pods.evict(&pod.name_any(), &EvictParams::default()).await.expect("the eviction is accepted");
+    let left = budgets.get(&server).await.expect("the budget exists").status;
+    left.expect("it has a status").disruptions_allowed
+}
+
+#[tokio::test]
+async fn a_drain_stops_a_single_server_and_one_of_two_at_a_time() {
+    story(async |tenant| {
+        tenant.shop(&[]).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        skill.ready().await;
+        assert_eq!(evict_one_of(tenant, 1).await, 0);
+        let two = Patch::Merge(json!({"spec": {"replicas": 2}}));
+        let scaled =
+            tenant.api::<Deployment>().patch(&names::mcp_server("cs-tier-1"), &PatchParams::default(), &two).await;
+        scaled.expect("others may set the replicas");
+        assert_eq!(evict_one_of(tenant, 2).await, 0);
+        skill.ready().await;
+    })
+    .await;
+}
+
+/// The server in Node speaks the newer era of the protocol, and the one in Python the older era.
+#[tokio::test]
+#[ignore = "builds images with Node and Python: make bench-cluster"]
+async fn stdio_servers_in_images_with_node_and_python_are_bridged() {
+    if !cluster::is_local_or_skips("the images, which are loaded into the node,") {
+        return;
+    }
+    let references = command::run(&mut command::script("hack/foreign-images", &[]));
+    let images: BTreeMap<String, String> = serde_json::from_str(&references).expect("the references of the images");
+    for (interpreter, program) in [("node", "/server.js"), ("python3", "/server.py")] {
+        let turns = [
+            call("track_order", json!({"order_id": "A-17"})),
+            Turn::answer("A-17").after_result(&format!("says {interpreter}")),
+        ];
+        story(async |tenant| {
+            let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+            let skill = tenant.skill("cs-tier-1").with_stdio_server().running(&images[interpreter]).with(|spec| {
+                let container = spec.mcp_server.as_mut().and_then(|server| server.container.as_mut());
+                let command = vec![interpreter.to_owned(), program.to_owned()];
+                container.expect("the Skill runs a container").command = command;
+            });
+            skill.await.ready().await;
+            let status = tenant.job("track").goal("Where is order A-17?").await.succeeded().await;
+            assert_eq!(status.usage.expect("a Job has spent something").tool_calls, 1);
+            shop.model.assert_no_violations().await;
+        })
+        .await;
+    }
+}
+
 #[tokio::test]
 async fn a_server_at_a_metadata_address_is_not_asked() {
     story(async |tenant| {
@@ -30,6 +103,27 @@ async fn a_server_at_a_metadata_address_is_not_asked() {
         let skill = skill.await;
         skill.until_reason(ConditionType::NetworkReady, "EgressNotAllowed", &["169.254.169.254", "link-local"]).await;
         tenant.job("refund").await.until_reason("SkillNotReady", &["169.254.169.254", "EgressNotAllowed"]).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_probe_of_a_server_outside_of_the_cluster_waits_for_its_secret_and_then_uses_it() {
+    story(async |tenant| {
+        tenant.shop(&[]).await;
+        // This Service speaks no TLS.
+        let server = json!({"uri": "https://ledger:8080/mcp", "headers": [
+            {"name": "Authorization", "scheme": "Bearer", "secretKeyRef": {"name": "tools", "key": "token"}},
+        ]});
+        let skill = tenant.skill("cs-tier-1").with(|spec| spec.mcp_server = Some(typed(server))).await;
+        let missing = ["needs the key `token` of the Secret `tools`", "missing or empty"];
+        skill.until_reason(ConditionType::McpVerified, "ProbeFailed", &missing).await;
+        let job = tenant.job("track").await;
+        job.until_reason("SkillNotReady", &["McpVerified", "the Secret `tools`"]).await;
+        assert_eq!(job.pods().await.len(), 0);
+        tenant.secret("tools", "token", "a-token-that-nobody-may-read").await;
+        let asked = ["https://ledger:8080/mcp", "cannot be listed"];
+        skill.until_reason(ConditionType::McpVerified, "ProbeFailed", &asked).await;
     })
     .await;
 }

@@ -4,7 +4,8 @@ use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{McpServer, Model, ModelSpec, SkillSpec};
 use bloomery_e2e::harness::{Tenant, Turn, call, conversation, refund_of, story, typed, until};
-use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyEgressRule};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
@@ -69,6 +70,48 @@ async fn a_job_that_binds_an_api_has_a_policy_of_its_own() {
         );
         job.delete().await;
         bloomery_e2e::harness::gone(&tenant.api::<NetworkPolicy>(), &name, None).await;
+    })
+    .await;
+}
+
+/// Returns the rules for outgoing connections of a policy.
+fn egress(policy: &NetworkPolicy) -> impl Iterator<Item = &NetworkPolicyEgressRule> {
+    policy.spec.iter().flat_map(|spec| spec.egress.iter().flatten())
+}
+
+/// Returns whether a policy allows connections to the scripted model of the tenant.
+fn allows_the_model(policy: &NetworkPolicy) -> bool {
+    egress(policy).flat_map(|rule| rule.to.iter().flatten()).any(|peer| {
+        let labels = peer.pod_selector.as_ref().and_then(|selector| selector.match_labels.as_ref());
+        labels.and_then(|labels| labels.get("app")).is_some_and(|app| app == "model")
+    })
+}
+
+/// Returns whether a policy allows connections to a port.
+fn allows_port(policy: &NetworkPolicy, port: i32) -> bool {
+    egress(policy).flat_map(|rule| rule.ports.iter().flatten()).any(|found| found.port == Some(IntOrString::Int(port)))
+}
+
+#[tokio::test]
+async fn a_running_worker_keeps_the_address_of_a_model_that_changes() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17").hold(2, "thinking")]).await;
+        tenant.skill("cs-tier-1").await.ready().await;
+        let job = tenant.job("refund").await;
+        shop.model.until_held("thinking").await;
+        let moved = ModelSpec {
+            base_url: "https://models.example:9443/v1".to_owned(),
+            ..bloomery_testkit::suite::model(bloomery_crds::v1alpha1::ModelProvider::Openai)
+        };
+        tenant.model("default").with_spec(moved).await;
+        let (policies, name) = (tenant.api::<NetworkPolicy>(), "cs-tier-1-worker");
+        let policy = until(&policies, name, "a rule for the new address", |policy| allows_port(policy, 9443)).await;
+        assert!(allows_the_model(&policy), "{policy:#?}");
+        // If the cluster enforces policies, the worker still connects.
+        shop.model.release("thinking").await;
+        job.succeeded().await;
+        shop.assert_refunded_once("A-17").await;
+        until(&policies, name, "no rule for the old address", |policy| !allows_the_model(policy)).await;
     })
     .await;
 }

@@ -1,9 +1,9 @@
 //! What a namespace allows its Skills and Models to ask for.
 
-use bloomery_crds::conditions::ConditionType;
-use bloomery_crds::v1alpha1::{GateReason, Verdict};
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::v1alpha1::{GateReason, Model, Verdict};
 use bloomery_e2e::harness::admission::ObjectApi;
-use bloomery_e2e::harness::{Refusal, Turn, call, conversation, eventually, refund_of, story};
+use bloomery_e2e::harness::{Refusal, Turn, call, conversation, eventually, refund_of, story, until};
 use serde_json::{Value, json};
 
 fn skill_with(image: &str, limits: &Value) -> Value {
@@ -72,6 +72,12 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         ] {
             refuses(&skills, &skill_with(image, &low), &format!("and not {image}")).await;
         }
+        let scripts = |image: &str| {
+            let scripts = json!({"image": image, "files": {"a.sh": "exit"}});
+            json!({"problem": {"statement": "p"}, "scripts": scripts, "engine": {"limits": low}})
+        };
+        skills.accepts("limited", &scripts("registry.example/team/shell:1")).await;
+        refuses(&skills, &scripts("busybox"), "spec.scripts.image: the namespace").await;
         let image = "registry.example/team/server:1";
         for (limits, expected) in [
             (json!({"tokens": 100_001}), "spec.engine.limits.tokens: the namespace"),
@@ -84,14 +90,7 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         let without_server = json!({"problem": {"statement": "p"}, "engine": {"limits": {"tokens": 9}}});
         skills.accepts("limited", &without_server).await;
 
-        models.accepts("limited", &model("claude-sonnet-5", "https://gateway.example/anthropic")).await;
-        models.accepts("limited", &model("gpt-5-mini", "https://api.openai.com/v1")).await;
-        refuses(&models, &model("gpt-5", "https://api.openai.com/v1"), "and not gpt-5").await;
-        let elsewhere = "https://api.openai.com/v1.evil.example";
-        refuses(&models, &model("gpt-5-mini", elsewhere), &format!("and not {elsewhere}")).await;
-
-        models.accepts("limited", &through("https://gateway.example/")).await;
-        refuses(&models, &through("http://elsewhere.example:3128"), "spec.proxy: the namespace").await;
+        refuses_models(&models).await;
 
         // A value that is no number allows nothing.
         tenant.annotate(&json!({"bloomery.dev/max-tokens": "many"})).await;
@@ -100,10 +99,22 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
     .await;
 }
 
+/// Checks which Models the namespace of the story accepts.
+async fn refuses_models(models: &ObjectApi) {
+    models.accepts("limited", &model("claude-sonnet-5", "https://gateway.example/anthropic")).await;
+    models.accepts("limited", &model("gpt-5-mini", "https://api.openai.com/v1")).await;
+    refuses(models, &model("gpt-5", "https://api.openai.com/v1"), "and not gpt-5").await;
+    let elsewhere = "https://api.openai.com/v1.evil.example";
+    refuses(models, &model("gpt-5-mini", elsewhere), &format!("and not {elsewhere}")).await;
+
+    models.accepts("limited", &through("https://gateway.example/")).await;
+    refuses(models, &through("http://elsewhere.example:3128"), "spec.proxy: the namespace").await;
+}
+
 #[tokio::test]
-async fn a_skill_beyond_a_limit_that_was_lowered_later_is_named_and_starts_no_job() {
+async fn a_skill_or_model_beyond_a_limit_that_was_lowered_later_is_named_and_starts_no_job() {
     story(async |tenant| {
-        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let shop = tenant.shop(&[refund_of("A-17"), refund_of("A-18")]).await;
         let skill = tenant.skill("cs-tier-1").await;
         skill.ready().await;
         tenant.annotate(&json!({"bloomery.dev/max-tokens": "1000"})).await;
@@ -115,6 +126,19 @@ async fn a_skill_beyond_a_limit_that_was_lowered_later_is_named_and_starts_no_jo
         job.succeeded().await;
         skill.ready().await;
         shop.assert_refunded_once("A-17").await;
+
+        tenant.annotate(&json!({"bloomery.dev/allowed-models": "another-model"})).await;
+        until(&tenant.api::<Model>(), "default", "a Model beyond a limit of its namespace", |model| {
+            let conditions = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+            conditions::find(conditions, ConditionType::Stalled)
+                .is_some_and(|stalled| stalled.reason == "BeyondLimit" && stalled.message.contains("another-model"))
+        })
+        .await;
+        let job = tenant.job("later").goal("Refund order A-18").await;
+        job.until_reason("ModelNotReady", &["the Model default", "BeyondLimit", "spec.model"]).await;
+        tenant.annotate(&json!({"bloomery.dev/allowed-models": null})).await;
+        job.succeeded().await;
+        shop.assert_refunded_once("A-18").await;
     })
     .await;
 }

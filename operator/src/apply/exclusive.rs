@@ -5,7 +5,15 @@
 //! where calls go or what the server does. So the operator removes it, with a patch that names nothing else.
 
 use super::subset;
+use bloomery_crds::pod::MCP_CONTAINER;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The lists of containers in the spec of a pod.
+const LISTS: [&str; 2] = ["containers", "initContainers"];
+
+/// The exclusive fields of a container.
+const OF_CONTAINER: [&str; 7] = ["image", "command", "args", "env", "envFrom", "securityContext", "volumeMounts"];
 
 /// What other writers added to the exclusive parts of an object.
 #[derive(Debug, PartialEq)]
@@ -23,20 +31,25 @@ struct Part<'a> {
     live: &'a Value,
     /// Its path, for people.
     path: String,
-    /// The name of the container, if it is one.
-    container: Option<&'a str>,
+    /// The list and the name of the container, if it is one.
+    container: Option<(&'static str, &'a str)>,
 }
 
 /// Returns what other writers added to the exclusive parts; none if they added nothing.
 pub fn additions(kind: &str, wanted: &Value, live: &Value) -> Option<Additions> {
-    let mut paths = Vec::new();
-    let parts = Part::all(kind, wanted, live);
-    let mut patches: Vec<Value> = parts.iter().filter_map(|part| part.removal(&mut paths)).collect();
-    let patch = match kind {
-        "Deployment" => json!({ "spec": { "template": { "spec": { "containers": patches } } } }),
-        _ => json!({ "spec": patches.pop() }),
-    };
-    (!paths.is_empty()).then_some(Additions { patch, paths })
+    let (mut paths, mut spec) = (Vec::new(), Value::Null);
+    let mut containers: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for part in Part::all(kind, wanted, live) {
+        let Some(patch) = part.removal(&mut paths) else { continue };
+        match part.container {
+            Some((list, _)) => containers.entry(list).or_default().push(patch),
+            None => spec = patch,
+        }
+    }
+    if !containers.is_empty() {
+        spec = json!({ "template": { "spec": containers } });
+    }
+    (!paths.is_empty()).then(|| Additions { patch: json!({ "spec": spec }), paths })
 }
 
 /// Returns the paths of the exclusive parts that differ from the wanted state: additions, and fields with other values.
@@ -48,12 +61,17 @@ pub fn differences(kind: &str, wanted: &Value, live: &Value) -> Vec<String> {
 }
 
 impl<'a> Part<'a> {
-    /// The parts of an object. The operator's containers are all parts: the server, and a bridge before it.
+    /// The parts of an object. The operator's containers are all parts: the server, a bridge before it, and the init container that copies
+    /// the bridge.
     fn all(kind: &str, wanted: &'a Value, live: &'a Value) -> Vec<Self> {
         match kind {
             "Service" => Self::of_service(wanted, live).into_iter().collect(),
             "Deployment" => {
-                containers(wanted).filter_map(|wanted| Self::of_container(wanted, containers(live))).collect()
+                let of_list = |list| {
+                    let wanted = containers(wanted, list);
+                    wanted.filter_map(move |wanted| Self::of_container(list, wanted, containers(live, list)))
+                };
+                LISTS.into_iter().flat_map(of_list).collect()
             }
             _ => Vec::new(),
         }
@@ -69,14 +87,16 @@ impl<'a> Part<'a> {
         })
     }
 
-    fn of_container(wanted: &'a Value, mut live: impl Iterator<Item = &'a Value>) -> Option<Self> {
+    /// Others may mount more into the container of the server. In every other container, a mount could replace the operator's program.
+    fn of_container(list: &'static str, wanted: &'a Value, mut live: impl Iterator<Item = &'a Value>) -> Option<Self> {
         let name = wanted.get("name")?.as_str()?;
+        let [fields @ .., _mounts] = &OF_CONTAINER;
         Some(Self {
-            fields: &["image", "command", "args", "env", "envFrom", "securityContext"],
+            fields: if name == MCP_CONTAINER { fields } else { &OF_CONTAINER },
             wanted,
             live: live.find(|live| live.get("name") == wanted.get("name"))?,
-            path: format!("containers[{name}]"),
-            container: Some(name),
+            path: format!("{list}[{name}]"),
+            container: Some((list, name)),
         })
     }
 
@@ -93,7 +113,7 @@ impl<'a> Part<'a> {
         if fields.is_empty() {
             return None;
         }
-        fields.extend(self.container.map(|name| ("name".to_owned(), json!(name))));
+        fields.extend(self.container.map(|(_, name)| ("name".to_owned(), json!(name))));
         Some(Value::Object(fields))
     }
 
@@ -110,8 +130,10 @@ impl<'a> Part<'a> {
     }
 }
 
-fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
-    deployment.pointer("/spec/template/spec/containers").and_then(Value::as_array).into_iter().flatten()
+/// Returns the containers in a list of a Deployment.
+fn containers<'a>(deployment: &'a Value, list: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    let spec = deployment.pointer("/spec/template/spec");
+    spec.and_then(|spec| spec.get(list)?.as_array()).into_iter().flatten()
 }
 
 /// Returns the strategic merge patch that removes what `live` has and `wanted` does not; none if that is nothing.
@@ -142,6 +164,7 @@ fn items_removal(wanted: &[Value], live: &[Value], path: &str, paths: &mut Vec<S
     let key = match path.rsplit('.').next() {
         Some("env") => "name",
         Some("ports") => "port",
+        Some("volumeMounts") => "mountPath",
         _ => return None,
     };
     let mut removals = Vec::new();
@@ -233,6 +256,35 @@ mod tests {
         assert_eq!(found.patch.pointer(path), Some(&patches));
         live.pointer_mut(path).unwrap()[2]["image"] = json!("evil:1");
         assert!(differences("Deployment", &wanted, &live).contains(&"containers[bridge].image".to_owned()));
+    }
+
+    #[test]
+    fn the_init_container_that_copies_the_bridge_is_a_part_too() {
+        let path = "/spec/template/spec";
+        let copies = json!({
+            "name": "bridge", "image": "worker:1", "command": ["bloomery-bridge", "install"],
+            "volumeMounts": [{ "name": "bridge", "mountPath": "/bloomery" }],
+        });
+        let mut changed = copies.clone();
+        changed["args"] = json!(["--from=/data"]);
+        let over_the_program = json!({ "name": "data", "mountPath": "/usr/local/bin" });
+        changed["volumeMounts"].as_array_mut().unwrap().push(over_the_program.clone());
+        let (mut wanted, mut live) = (wanted_deployment(&json!({})), deployment(&json!({})));
+        wanted.pointer_mut(path).unwrap()["initContainers"] = json!([copies]);
+        live.pointer_mut(path).unwrap()["initContainers"] = json!([{ "name": "mesh-init" }, changed]);
+        let found = additions("Deployment", &wanted, &live).unwrap();
+        assert_eq!(found.paths, ["initContainers[bridge].args", "initContainers[bridge].volumeMounts[/usr/local/bin]"]);
+        let removed = json!({ "mountPath": "/usr/local/bin", "$patch": "delete" });
+        let patches = json!([{ "name": "bridge", "args": null, "volumeMounts": [removed] }]);
+        assert_eq!(found.patch.pointer(path), Some(&json!({ "initContainers": patches })));
+        live.pointer_mut(path).unwrap()["initContainers"][1] = copies;
+        assert_eq!(additions("Deployment", &wanted, &live), None);
+        live.pointer_mut(path).unwrap()["initContainers"][1]["image"] = json!("evil:1");
+        assert_eq!(differences("Deployment", &wanted, &live), ["initContainers[bridge].image"]);
+        // Others may mount more into the container of the server.
+        let mut mounted = deployment(&json!({ "volumeMounts": [over_the_program] }));
+        mounted.pointer_mut(path).unwrap()["initContainers"] = wanted.pointer(path).unwrap()["initContainers"].clone();
+        assert_eq!(additions("Deployment", &wanted, &mounted), None);
     }
 
     #[rstest]

@@ -7,6 +7,7 @@ use super::paths;
 use super::validate::{BoundResources, Continued, Filesystem, ValidAttempt};
 use crate::approval;
 use crate::approval::policy::PolicyState;
+use crate::network::destination::Destination;
 use crate::settings::{LogFormat, McpSettings, PodDefaults, PullPolicy, SkillDirectorySettings, WorkerSettings};
 use crate::status::StatusStamp;
 use bloomery_crds::Digest;
@@ -109,30 +110,22 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             },
         ],
         external_mcp: None,
-        sidecar: None,
+        sidecars: Vec::new(),
+        connects_to: [("api.openai.com", 443), ("proxy.example", 3128)]
+            .map(|(host, port)| Destination { host: host.into(), port })
+            .into(),
         network_policy: None,
         shared_hosts: Vec::new(),
         denied_ranges: Vec::new(),
         pod: None,
-        bound: BoundResources {
-            resources: vec![
-                resource("codebase", ResourceType::Filesystem, mount("codebase", false)),
-                resource("docs", ResourceType::ApiEndpoint, ResourceSource::Value("https://docs.example.com".into())),
-                resource("ledger", ResourceType::ConnectionString, ResourceSource::Secret(key("ledger", "dsn"))),
-                resource("style", ResourceType::Filesystem, mount("style", true)),
-                resource("token", ResourceType::Credential, ResourceSource::Secret(key("other", "git"))),
-            ],
-            filesystems: vec![
-                Filesystem { sub_path: Some("app".into()), ..filesystem("codebase", "src", false) },
-                filesystem("style", "guides", true),
-            ],
-        },
+        bound: bound_resources(),
         log: Some(LogPosition { path: format!("jobs/{UID}"), events: 17, head: Digest::of_bytes(b"line 17") }),
         approvals: vec![given_decision()],
         void_approvals: None,
         asked: Vec::new(),
         approved_call: None,
         continues: Some(Continued { name: "refund-0".into(), uid: "uid-0".into(), run_key: None }),
+        memory_scope: None,
         pins: None,
         tenant_tools: None,
         replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],
@@ -141,6 +134,22 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             ca: "-----BEGIN CERTIFICATE-----\n".into(),
         },
         memory_single_node: true,
+    }
+}
+
+fn bound_resources() -> BoundResources {
+    BoundResources {
+        resources: vec![
+            resource("codebase", ResourceType::Filesystem, mount("codebase", false)),
+            resource("docs", ResourceType::ApiEndpoint, ResourceSource::Value("https://docs.example.com".into())),
+            resource("ledger", ResourceType::ConnectionString, ResourceSource::Secret(key("ledger", "dsn"))),
+            resource("style", ResourceType::Filesystem, mount("style", true)),
+            resource("token", ResourceType::Credential, ResourceSource::Secret(key("other", "git"))),
+        ],
+        filesystems: vec![
+            Filesystem { sub_path: Some("app".into()), ..filesystem("codebase", "src", false) },
+            filesystem("style", "guides", true),
+        ],
     }
 }
 

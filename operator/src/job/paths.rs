@@ -35,7 +35,7 @@ pub(super) fn memory(skill: &str) -> String {
 }
 
 /// The directory of a Secret. A Secret that is used several times is mounted once.
-pub(super) fn secret(name: &str) -> String {
+pub fn secret(name: &str) -> String {
     format!("{SECRETS_DIR}/{name}")
 }
 
@@ -46,7 +46,7 @@ pub fn key_file(reference: &SecretKeyRef) -> KeyFile {
 }
 
 /// The directory of a `ConfigMap`.
-pub(super) fn config_map(name: &str) -> String {
+pub fn config_map(name: &str) -> String {
     format!("{CONFIG_MAPS_DIR}/{name}")
 }
 

@@ -78,7 +78,7 @@ impl Queue {
                 return Ok(attempt);
             }
             // Validation refuses the attempt until the Skill is checked, so a place would go to another Job.
-            if fetched.status.skill_revision.is_none() && observe::is_skill_unchecked(context, &fetched.job) {
+            if observe::waits_for_check(fetched) {
                 return Ok(attempt);
             }
             let (job, maxima) = (queued_job(&fetched.job), maxima::of_job(context, &fetched.job));
@@ -122,12 +122,8 @@ impl Queue {
                 woken
             }
             (_, AppliedPlan::Started(..)) => self.start(context, &fetched.job),
-            // The Skill is checked within moments, and its Jobs keep their turns until then.
-            (Admission::NotAsked, AppliedPlan::Waiting(..))
-                if observe::is_skill_unchecked(context, &fetched.job) && !self.scheduler().has_place(&fetched.uid) =>
-            {
-                Vec::new()
-            }
+            // The Skill is checked within moments. Until then, its Jobs keep their turns and their places.
+            (Admission::NotAsked, AppliedPlan::Waiting(..)) if observe::waits_for_check(fetched) => Vec::new(),
             (Admission::NotAsked, _) if is_alive => {
                 requeue_after = earlier(requeue_after, refusal.map(|_| ADOPTION_RETRY_INTERVAL));
                 self.start(context, &fetched.job)

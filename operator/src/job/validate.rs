@@ -2,7 +2,6 @@
 //! remedy.
 
 mod attempt;
-mod external_mcp;
 mod models;
 mod network;
 mod resources;
@@ -19,6 +18,7 @@ use super::fetch::attempt::AttemptSources;
 use super::plan::{Blocked, JobEnd, Wait};
 use super::{approved_call, asked_calls};
 use crate::caches::Guarded;
+use crate::external_mcp::resolve_external_mcp;
 use crate::network::egress::Egress;
 use crate::owned;
 use crate::settings::Settings;
@@ -66,12 +66,14 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
     let server = compiled.spec.mcp_server.as_ref();
-    let bound = resources::resolve_resources(&compiled.spec.resources, server, &job.spec.resources, &claims)
+    let bound = resources::check_memory_scope(&compiled.spec, &job.spec)
+        .and_then(|()| resources::resolve_resources(&compiled.spec.resources, server, &job.spec.resources, &claims))
         .map_err(|wait| blocked_by_bindings(status, wait))?;
     let find_service = |name: &str| services.get(name).cloned();
     let egress = Egress::new(settings, namespace, &find_service);
     network::check_bound_apis(&bound.resources, &egress)?;
-    let sidecar = sidecar::resolve_sidecar(&compiled.spec, &job.spec.resources, &settings.mcp)?;
+    let of_revision = (&compiled.spec, revision.name.as_str());
+    let sidecars = sidecar::resolve_sidecars(of_revision, &job.spec.resources, &settings.mcp)?;
     let models = resolve_models(&compiled.spec.model_names(), |name| all_models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
@@ -82,12 +84,13 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let spent_seconds = status.usage.as_ref().map_or(0, |usage| usage.seconds);
     let identity = JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() };
     let connections = Connections { compiled: &compiled.spec, models: &models, bound: &bound.resources };
-    let of_skill = (job.spec.skill.as_str(), fetched.skill.as_deref());
-    let network_policy = network::job_policy((&identity, &owner), of_skill, &connections, &all_models, &egress);
+    let (connects_to, of_job) = network::separate(fetched.skill.as_deref(), &connections, &all_models);
+    let network_policy = network::job_policy((&identity, &owner), &job.spec.skill, &of_job, &egress);
     Ok(ValidAttempt {
         job: identity,
+        connects_to,
         network_policy,
-        shared_hosts: settings.network.shared.iter().map(|shared| shared.host.clone()).collect(),
+        shared_hosts: settings.network.shared_hosts(),
         denied_ranges: settings.network.deny.clone(),
         run_key: job.spec.run_key.clone(),
         owner,
@@ -102,8 +105,8 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         remaining_seconds: limits.duration_seconds.saturating_sub(spent_seconds),
         models,
         pod: compiled.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
-        external_mcp: external_mcp::resolve_external_mcp(server),
-        sidecar,
+        external_mcp: resolve_external_mcp(server),
+        sidecars,
         bound,
         log: status.log.clone(),
         void_approvals: approved_call::void(status.approved_call.as_ref(), &approvals),
@@ -111,6 +114,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         approvals,
         asked: asked_calls::recorded(status),
         continues: resolve_continued_job(job, status, continued.as_deref())?,
+        memory_scope: job.spec.memory_scope.clone(),
         replies: fetched.pending_replies().collect(),
         pins,
         tenant_tools,

@@ -34,7 +34,7 @@ const DIR: &str = BLOOMERY_DIR;
 pub const ALL_ADDRESSES: &str = "[::]";
 
 /// Returns the path of the copied program.
-fn program() -> String {
+pub(super) fn program() -> String {
     format!("{DIR}/bloomery-bridge")
 }
 

@@ -1,8 +1,8 @@
-//! Finds why the MCP server of a worker pod does not start: pure.
+//! Finds why a sidecar of a worker pod does not start: pure.
 
 use super::sidecar::SECRETS_CONTAINER;
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::pod::{MCP_CONTAINER, worker_status};
+use bloomery_crds::pod::{MCP_CONTAINER, SCRIPTS_CONTAINER, worker_status};
 use bloomery_crds::text::bounded;
 use k8s_openapi::api::core::v1::{Container, ContainerStateWaiting, ContainerStatus, Pod};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -13,7 +13,7 @@ const SECRETS_GRACE: SignedDuration = SignedDuration::from_secs(3);
 /// The longest message of a container's end that is passed on, in bytes.
 const MAX_MESSAGE_BYTES: usize = 256;
 
-/// Why the MCP server of a pod does not start.
+/// Why a sidecar of a pod does not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The reason for conditions.
@@ -22,7 +22,16 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Finds the problem that keeps the MCP server of a worker pod, or what is started before it, from starting.
+/// Returns what the container of a sidecar is called in messages, and the field that names its image. `None` for any other container.
+fn described(container: &str) -> Option<(&'static str, &'static str)> {
+    match container {
+        MCP_CONTAINER => Some(("MCP server", "spec.mcpServer.container.image")),
+        SCRIPTS_CONTAINER => Some(("container of the scripts", "spec.scripts.image")),
+        _ => None,
+    }
+}
+
+/// Finds the problem that keeps a sidecar of a worker pod, or what is started before it, from starting.
 pub fn find(pod: &Pod, now: Timestamp) -> Option<Problem> {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let statuses = pod.status.as_ref()?.init_container_statuses.as_ref()?;
@@ -34,32 +43,36 @@ pub fn find(pod: &Pod, now: Timestamp) -> Option<Problem> {
     })
 }
 
-/// Describes the last end of the MCP server of a pod, if it was restarted.
+/// Describes the last end of a sidecar of a pod, if one was restarted.
 pub fn last_exit(pod: &Pod) -> Option<String> {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
-    let statuses = pod.status.as_ref()?.init_container_statuses.as_ref()?;
-    let server = statuses.iter().find(|status| status.name == MCP_CONTAINER)?;
-    let ended = server.last_state.as_ref()?.terminated.as_ref()?;
+    pod.status.as_ref()?.init_container_statuses.as_ref()?.iter().find_map(|status| exit_of(name, status))
+}
+
+fn exit_of(pod: &str, status: &ContainerStatus) -> Option<String> {
+    let (what, _) = described(&status.name)?;
+    let ended = status.last_state.as_ref()?.terminated.as_ref()?;
     let why = match (ended.reason.as_deref(), ended.message.as_deref()) {
         (None | Some("Error" | "Completed"), _) => String::new(),
         (Some(reason), None) => format!(" ({reason})"),
         (Some(reason), Some(message)) => format!(" ({reason}: {})", bounded(message.trim(), MAX_MESSAGE_BYTES)),
     };
     Some(format!(
-        "the MCP server exited with code {}{why} and was restarted: see kubectl logs {name} -c {MCP_CONTAINER} --previous",
-        ended.exit_code
+        "the {what} exited with code {}{why} and was restarted: see kubectl logs {pod} -c {} --previous",
+        ended.exit_code, status.name
     ))
 }
 
-/// Describes an MCP server that cannot be started at all, for example because its image has no such command. The worker does not start
+/// Describes a sidecar that cannot be started at all, for example because its image has no such command. The worker does not start
 /// before it. Later, the worker says that it cannot be reached.
 fn never_started(pod: &Pod, status: &ContainerStatus) -> Option<Problem> {
     let worker = worker_status(pod).and_then(|worker| worker.state.as_ref());
     let has_worker_started = worker.is_some_and(|state| state.waiting.is_none());
-    if status.name != MCP_CONTAINER || has_worker_started || status.started == Some(true) {
+    if has_worker_started || status.started == Some(true) {
         return None;
     }
-    last_exit(pod).map(|message| Problem { reason: Reason::PodNotStarting, message })
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    exit_of(name, status).map(|message| Problem { reason: Reason::PodNotStarting, message })
 }
 
 /// Describes the keys that the init container which waits for files waits for.
@@ -79,10 +92,9 @@ fn waiting(pod: &str, container: &Container, status: &ContainerStatus) -> Option
     let ContainerStateWaiting { reason, message } = status.state.as_ref()?.waiting.as_ref()?;
     let reason = reason.as_deref().unwrap_or_default();
     let why = message.as_deref().unwrap_or("the kubelet gives no reason");
-    let (what, remedy) = if status.name == MCP_CONTAINER {
-        ("MCP server".to_owned(), "correct spec.mcpServer.container.image of the Skill, or ")
-    } else {
-        (format!("init container {}", status.name), "")
+    let (what, remedy) = match described(&status.name) {
+        Some((what, field)) => (what.to_owned(), format!("correct {field} of the Skill, or ")),
+        None => (format!("init container {}", status.name), String::new()),
     };
     match reason {
         "" | "ContainerCreating" | "PodInitializing" | "CrashLoopBackOff" => None,
@@ -225,6 +237,20 @@ mod tests {
         server["lastState"] = json!({"terminated": {"exitCode": 3}});
         let exit = last_exit(&pod(&server)).unwrap();
         assert!(exit.contains("exited with code 3") && exit.contains("kubectl logs refund-1-01234 -c mcp"), "{exit}");
+    }
+
+    #[test]
+    fn the_image_of_the_scripts_is_named() {
+        let mut pod = pod(&status("scripts", &json!({"waiting": {"reason": "ErrImagePull"}})));
+        let container = serde_json::from_value(json!({"name": "scripts"})).unwrap();
+        pod.spec.as_mut().unwrap().init_containers.as_mut().unwrap().push(container);
+        let problem = find(&pod, Timestamp::MAX).unwrap();
+        assert_eq!(problem.reason, Reason::ImageUnavailable);
+        assert!(
+            problem.message.contains("of its container of the scripts: correct spec.scripts.image"),
+            "{}",
+            problem.message
+        );
     }
 
     #[test]

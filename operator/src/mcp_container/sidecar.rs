@@ -1,4 +1,5 @@
-//! Builds the MCP server of a Job: a native sidecar of its worker pod (`mcpServer.scope: Job`).
+//! Builds the native sidecars of a worker pod: the MCP server of the Job (`mcpServer.scope: Job`), and the one that runs the scripts of
+//! the Skill, which is a stdio server too.
 //!
 //! The server shares the network of the worker, which reaches it over the loopback interface. It shares none of the worker's volumes but
 //! the file systems that the Job binds. So it sees neither the token nor the keys, the memory and the run document.
@@ -29,8 +30,7 @@ pub(super) const SECRETS_CONTAINER: &str = "secrets";
 /// The address on which the bridge listens.
 const LOOPBACK: &str = "127.0.0.1";
 
-// The names of the volumes.
-const SCRATCH: &str = "mcp-tmp";
+/// The name of the volume with the files of secrets.
 const SECRETS: &str = "mcp-secrets";
 
 /// The directory of the init container that waits for the files, below which each is at `<Secret>/<key>`.
@@ -38,14 +38,18 @@ fn secrets_dir() -> String {
     format!("{BLOOMERY_DIR}/secrets")
 }
 
-/// The MCP server of a worker pod.
+/// An MCP server of a worker pod.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sidecar {
+    /// The name of its container.
+    name: &'static str,
     container: McpContainer,
     resources: ResourceRequirements,
     image_pull_secrets: Vec<LocalObjectReference>,
     env: Vec<EnvVar>,
     files: Vec<SecretFile>,
+    /// A volume of its own, and the path at which the server reads it.
+    own_volume: Option<(Volume, String)>,
 }
 
 /// A file of the server with a secret value.
@@ -74,12 +78,20 @@ impl Sidecar {
         settings: &McpSettings,
     ) -> Result<Self, Vec<String>> {
         Ok(Self {
+            name: MCP_CONTAINER,
             resources: resources::resolve(container.resources.as_ref(), settings)?,
             image_pull_secrets: settings.pod.with_skill(own).image_pull_secrets,
             env: container.env.clone(),
             files: Vec::new(),
+            own_volume: None,
             container: container.clone(),
         })
+    }
+
+    /// Names the container, and adds a volume that the server reads at this path.
+    #[must_use]
+    pub(super) fn named(self, name: &'static str, volume: Volume, path: &str) -> Self {
+        Self { name, own_volume: Some((volume, path.to_owned())), ..self }
     }
 
     /// Adds the secrets that a Job binds, by reference.
@@ -110,13 +122,15 @@ impl Sidecar {
 
     /// Adds the server to a pod of the worker's image. `mounts` are those of the file systems, whose volumes the pod has.
     pub fn add_to(&self, spec: &mut PodSpec, worker: &WorkerSettings, mounts: Vec<VolumeMount>) {
-        let is_stdio = self.container.is_stdio();
         let volumes = spec.volumes.get_or_insert_default();
-        volumes.push(scratch());
-        volumes.extend(is_stdio.then(bridge::volume));
+        // Two stdio servers share the copied bridge.
+        let needs_bridge = self.container.is_stdio() && !volumes.contains(&bridge::volume());
+        volumes.push(self.scratch());
+        volumes.extend(needs_bridge.then(bridge::volume));
         volumes.extend(self.secrets_volume());
+        volumes.extend(self.own_volume.iter().map(|(volume, _)| volume.clone()));
         let containers = spec.init_containers.get_or_insert_default();
-        containers.extend(is_stdio.then(|| bridge::init_container(worker)));
+        containers.extend(needs_bridge.then(|| bridge::init_container(worker)));
         containers.extend(self.await_secrets(worker));
         containers.push(self.container(mounts));
         if !self.image_pull_secrets.is_empty() {
@@ -128,20 +142,21 @@ impl Sidecar {
     }
 
     fn container(&self, mounts: Vec<VolumeMount>) -> Container {
-        let Self { container, resources, env, files, .. } = self;
+        let Self { name, container, resources, env, files, own_volume, .. } = self;
         let list = |items: &Vec<String>| (!items.is_empty()).then(|| items.clone());
         let (command, args) = if container.is_stdio() {
             (Some(bridge::command(container, LOOPBACK, bridge::open_access())), None)
         } else {
             (list(&container.command), list(&container.args))
         };
-        let tmp = VolumeMount { name: SCRATCH.to_owned(), mount_path: "/tmp".to_owned(), ..VolumeMount::default() };
+        let tmp = VolumeMount { name: self.scratch().name, mount_path: "/tmp".to_owned(), ..VolumeMount::default() };
         let files = files
             .iter()
             .map(|file| VolumeMount { sub_path: Some(file.volume_path()), ..read_only_mount(SECRETS, &file.path) });
-        let own = [tmp].into_iter().chain(container.is_stdio().then(bridge::mount)).chain(files);
+        let own_volume = own_volume.iter().map(|(volume, path)| read_only_mount(&volume.name, path));
+        let own = [tmp].into_iter().chain(container.is_stdio().then(bridge::mount)).chain(files).chain(own_volume);
         Container {
-            name: MCP_CONTAINER.to_owned(),
+            name: (*name).to_owned(),
             image: Some(container.image.clone()),
             command,
             args,
@@ -153,6 +168,13 @@ impl Sidecar {
             volume_mounts: Some(own.chain(mounts).collect()),
             ..Container::default()
         }
+    }
+
+    /// The volume for temporary files.
+    fn scratch(&self) -> Volume {
+        let size_limit = Some(Quantity("256Mi".to_owned()));
+        let source = EmptyDirVolumeSource { size_limit, ..EmptyDirVolumeSource::default() };
+        Volume { empty_dir: Some(source), ..volume(&format!("{}-tmp", self.name)) }
     }
 
     /// The volume with the files of secrets. Optional: the kubelet says nowhere in a pod that a Secret which it has to mount is missing.
@@ -186,13 +208,5 @@ impl Sidecar {
             volume_mounts: Some(vec![read_only_mount(SECRETS, &dir)]),
             ..helper(SECRETS_CONTAINER, vec!["await-files".to_owned()], worker)
         })
-    }
-}
-
-fn scratch() -> Volume {
-    let size_limit = Some(Quantity("256Mi".to_owned()));
-    Volume {
-        empty_dir: Some(EmptyDirVolumeSource { size_limit, ..EmptyDirVolumeSource::default() }),
-        ..volume(SCRATCH)
     }
 }

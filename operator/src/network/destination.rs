@@ -2,8 +2,10 @@
 
 use crate::caches::Guarded;
 use bloomery_crds::address;
+use bloomery_crds::names::ANNOTATION_CONNECTS_TO;
 use bloomery_crds::run::{BoundResource, ModelEndpoint, ResourceSource};
 use bloomery_crds::v1alpha1::{McpEgress, McpServer, Model, ModelSpec, ResourceType, SkillSpec};
+use k8s_openapi::api::core::v1::Pod;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -57,20 +59,31 @@ impl Destination {
         };
         server.uri.as_deref().and_then(Self::of_url).or_else(of_service)
     }
+
+    /// Reads a destination in an annotation.
+    fn of_text(text: &str) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        let port = port.parse().ok().filter(|port: &u16| *port != 0)?;
+        Some(Self { host: host.to_owned(), port })
+    }
 }
 
-/// Returns what the workers of a Skill connect to: its Models with their fallbacks, and an MCP server that the operator does not run. With
-/// `all_models`, all Models of the namespace.
-pub fn of_skill(
-    spec: &SkillSpec,
-    models: &BTreeMap<String, Arc<Guarded<Model>>>,
-    all_models: bool,
-) -> BTreeSet<Destination> {
-    let mut wanted: VecDeque<String> = if all_models {
-        models.keys().cloned().collect()
-    } else {
-        spec.model_names().into_iter().map(str::to_owned).collect()
-    };
+/// Returns destinations as the value of the annotation [`ANNOTATION_CONNECTS_TO`].
+pub fn to_annotation(destinations: &BTreeSet<Destination>) -> String {
+    let texts: Vec<String> = destinations.iter().map(|Destination { host, port }| format!("{host}:{port}")).collect();
+    texts.join(" ")
+}
+
+/// Returns what the annotation [`ANNOTATION_CONNECTS_TO`] of a pod lists. Others may have edited it: texts that are no destination are left
+/// out.
+pub fn of_annotation(pod: &Pod) -> BTreeSet<Destination> {
+    let text = pod.metadata.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION_CONNECTS_TO));
+    text.into_iter().flat_map(|text| text.split(' ')).filter_map(Destination::of_text).collect()
+}
+
+/// Returns what the workers of a Skill connect to: its Models with their fallbacks, and an MCP server that the operator does not run.
+pub fn of_skill(spec: &SkillSpec, models: &BTreeMap<String, Arc<Guarded<Model>>>) -> BTreeSet<Destination> {
+    let mut wanted: VecDeque<String> = spec.model_names().into_iter().map(str::to_owned).collect();
     let mut seen: BTreeSet<String> = wanted.iter().cloned().collect();
     let mut found: BTreeSet<Destination> = spec.mcp_server.iter().flat_map(Destination::of_worker).collect();
     while let Some(name) = wanted.pop_front() {

@@ -1,6 +1,6 @@
 //! Tests of the policies: golden files, every pair of pods and hosts, and properties.
 
-use super::destination::Destination;
+use super::destination::{Destination, of_annotation, to_annotation};
 use super::egress::{Egress, Obstacle};
 use super::evaluate::{End, allows, allows_egress};
 use super::policies;
@@ -10,7 +10,7 @@ use bloomery_crds::address::AddressKind;
 use bloomery_crds::names;
 use clap::Parser;
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyEgressRule};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use proptest::prelude::*;
@@ -301,6 +301,24 @@ fn a_denied_part_of_a_shared_range_is_excepted() {
     assert_eq!((block.cidr.as_str(), block.except.unwrap()), ("10.0.0.0/16", vec!["10.0.7.0/24".to_owned()]));
 }
 
+/// A pod with this annotation.
+fn connecting_to(text: &str) -> Pod {
+    let annotations = BTreeMap::from([(names::ANNOTATION_CONNECTS_TO.to_owned(), text.to_owned())]);
+    let metadata = ObjectMeta { annotations: Some(annotations), ..ObjectMeta::default() };
+    Pod { metadata, ..Pod::default() }
+}
+
+#[rstest]
+#[case::hosts("api.example.com:443  ledger:80 ", &[("api.example.com", 443), ("ledger", 80)])]
+#[case::an_address("fd00::7:8443", &[("fd00::7", 8443)])]
+#[case::no_destinations("host :80x host:0 host:65536 https://host/v1", &[])]
+#[case::empty("", &[])]
+fn an_annotation_lists_destinations(#[case] text: &str, #[case] expected: &[(&str, u16)]) {
+    let expected: BTreeSet<Destination> = expected.iter().map(|(host, port)| to(host, *port)).collect();
+    assert_eq!(of_annotation(&connecting_to(text)), expected);
+    assert_eq!(of_annotation(&Pod::default()), BTreeSet::new());
+}
+
 fn any_range() -> impl Strategy<Value = IpNet> {
     (any::<u32>(), 4_u8..=32).prop_map(|(bits, length)| IpNet::new(Ipv4Addr::from_bits(bits).into(), length).unwrap())
 }
@@ -339,6 +357,13 @@ proptest! {
             let is_listed = ranges.iter().any(|range| range.contains(&address));
             prop_assert!(AddressKind::classify(address) == AddressKind::Public || is_listed || is_shared, "{} allows {}", name, address);
         }
+    }
+
+    /// What the operator writes into an annotation is read again.
+    #[test]
+    fn an_annotation_is_read_as_it_was_written(found in prop::collection::btree_set(("[a-z0-9:.-]{1,20}", 1_u16..), 0..9)) {
+        let found: BTreeSet<Destination> = found.iter().map(|(host, port)| to(host, *port)).collect();
+        prop_assert_eq!(of_annotation(&connecting_to(&to_annotation(&found))), found);
     }
 
     /// Every block is one that the API server accepts: each exception is a smaller part of the range.

@@ -1,6 +1,8 @@
 //! Authenticates workers: the API server reviews their projected token, which has the audience `bloomery`.
 
 use super::refusal::Refusal;
+use super::review_limit::ReviewLimit;
+use super::turns::{Turn, Turns};
 use crate::metrics::Metrics;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,6 +13,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -40,11 +43,21 @@ pub struct Caller {
     pub pod_uid: String,
 }
 
+/// A request with the token of a worker. Until this value is dropped, the worker's pod has no other request.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    /// The worker that sends the request.
+    pub(super) caller: Caller,
+    _turn: Turn,
+}
+
 /// Authenticates reports.
 pub struct Authenticator {
     reviews: Api<TokenReview>,
     metrics: Arc<Metrics>,
     permits: Semaphore,
+    limit: ReviewLimit,
+    turns: Turns,
     callers: TokenCache<Caller>,
     refusals: TokenCache<Refusal>,
 }
@@ -57,13 +70,16 @@ impl Authenticator {
             reviews: Api::all(client),
             metrics,
             permits,
+            limit: ReviewLimit::default(),
+            turns: Turns::default(),
             callers: TokenCache::new(TOKEN_TRUST_DURATION),
             refusals: TokenCache::new(TOKEN_REFUSAL_DURATION),
         }
     }
 
-    /// Returns the worker that a bearer token belongs to. The API server reviews each token at most once a minute.
-    pub async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
+    /// Returns the worker that a bearer token belongs to. The API server reviews each token at most once a minute, and only a limited
+    /// number of false tokens from the address `peer`.
+    async fn caller(&self, token: &str, peer: IpAddr) -> Result<Caller, Refusal> {
         let key = Digest::of_bytes(token.as_bytes());
         let requested = Instant::now();
         if let Some(caller) = self.callers.get(&key, requested) {
@@ -72,8 +88,13 @@ impl Authenticator {
         if let Some(refusal) = self.refusals.get(&key, requested) {
             return Err(refusal);
         }
+        if !self.limit.begin(peer, requested) {
+            let message = format!("the token is not checked now, because too many of the address {peer} were refused");
+            return Err(Refusal::Unavailable(message));
+        }
         match identify(&self.review(token).await?) {
             Ok(caller) => {
+                self.limit.prove(peer);
                 self.callers.put(key, caller.clone(), requested);
                 Ok(caller)
             }
@@ -82,6 +103,13 @@ impl Authenticator {
                 Err(refusal)
             }
         }
+    }
+
+    /// Admits a request with a bearer token from the address `peer`, once the pod has no other request in progress.
+    pub(super) async fn admit(&self, token: &str, peer: IpAddr) -> Result<Admitted, Refusal> {
+        let caller = self.caller(token, peer).await?;
+        let turn = self.turns.begin(&caller.pod_uid).await;
+        Ok(Admitted { caller, _turn: turn })
     }
 
     async fn review(&self, token: &str) -> Result<TokenReviewStatus, Refusal> {

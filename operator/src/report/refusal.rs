@@ -34,7 +34,7 @@ pub enum Refusal {
     /// The report is invalid. Sending it again does not help.
     #[error("{0}")]
     Invalid(String),
-    /// The API server cannot be reached or does not answer: report again.
+    /// The API server cannot be reached or does not answer, or is not asked about more tokens of an address: report again.
     #[error("{0}")]
     Unavailable(String),
 }

@@ -1,7 +1,8 @@
 //! The HTTP server of the report endpoint, over TLS. Connections, sizes and times are bounded.
 
-use super::auth;
-use super::connections::{Connections, TooMany};
+use super::auth::{self, Admitted};
+use super::connections::{Connection, Connections};
+use super::open_files;
 use super::refusal::Refusal;
 use super::service::Service;
 use super::tls::{self, ServedCertificate};
@@ -12,7 +13,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::post;
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use bloomery_crds::canonical;
 use bloomery_crds::probe::{self, ProbeReceipt, TOKEN_SUFFIX};
 use bloomery_crds::report::{Directives, MAX_BYTES, PATH, ServerToken};
@@ -20,11 +21,11 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde::de::DeserializeOwned;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,7 +33,8 @@ use tokio_util::task::TaskTracker;
 /// The pause after a connection could not be accepted.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// The maximum number of connections to one replica.
+/// The maximum number of connections to one replica. They fit into the memory limit of the chart. If more workers run, idle
+/// connections are closed for others.
 const MAX_CONNECTIONS: usize = 4096;
 
 /// The timeout of a TLS handshake.
@@ -42,7 +44,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUTS: Timeouts = Timeouts { headers: Duration::from_secs(20), body: Duration::from_secs(10) };
 
 /// The maximum size of the request headers in bytes. The token is the largest.
-const MAX_HEADER_BYTES: usize = 32 * 1024;
+const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 /// The time that requests in progress may take after the shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,6 +65,10 @@ struct Shared {
     timeouts: Timeouts,
 }
 
+/// The address from which a request comes.
+#[derive(Debug, Clone, Copy)]
+struct Peer(IpAddr);
+
 /// Serves reports until the shutdown, then finishes those in progress.
 ///
 /// # Errors
@@ -71,19 +77,26 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
     let certificate = Arc::new(ServedCertificate::default());
     let tls = tls::config(certificate.clone()).map_err(std::io::Error::other)?;
     let address = context.settings.report.addr;
-    let listener = listen::bind(address).await.map_err(|error| {
+    let listener = listen::bind(address).map_err(|error| {
         std::io::Error::new(
             error.kind(),
             format!("cannot listen for reports at {address} (BLOOMERY_REPORT_ADDR): {error}"),
         )
     })?;
     context.readiness.report_listener.set();
+    let connections = Connections::new(max_connections(open_files::raise_limit()));
     let router = router(Arc::new(Service::new(context.clone())), TIMEOUTS);
     tokio::select! {
-        () = accept_connections(listener, TlsAcceptor::from(Arc::new(tls)), router, &shutdown) => {}
+        () = accept_connections(listener, TlsAcceptor::from(Arc::new(tls)), router, &connections, &shutdown) => {}
         () = tls::keep_renewed(&context, &certificate) => {}
     }
     Ok(())
+}
+
+/// Returns the maximum number of connections for a limit of open files. The other half is for the clients of the operator.
+fn max_connections(open_files: Option<u64>) -> usize {
+    let half = open_files.and_then(|files| usize::try_from(files / 2).ok());
+    half.map_or(MAX_CONNECTIONS, |half| half.clamp(1, MAX_CONNECTIONS))
 }
 
 /// The routes of the endpoint.
@@ -108,8 +121,8 @@ async fn report(
     State(Shared { service, timeouts }): State<Shared>,
     request: Request,
 ) -> Result<Json<Directives>, Refusal> {
-    let result = match receive(request, timeouts.body).await {
-        Ok((token, report)) => service.handle(&token, &report).await,
+    let result = match receive(&service, request, timeouts.body).await {
+        Ok((admitted, report)) => service.handle(&admitted.caller, &report).await,
         Err(refusal) => Err(refusal),
     };
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
@@ -119,8 +132,8 @@ async fn probe_report(
     State(Shared { service, timeouts }): State<Shared>,
     request: Request,
 ) -> Result<Json<ProbeReceipt>, Refusal> {
-    let result = match receive(request, timeouts.body).await {
-        Ok((token, report)) => service.handle_probe(&token, &report).await,
+    let result = match receive(&service, request, timeouts.body).await {
+        Ok((admitted, report)) => service.handle_probe(&admitted.caller, &report).await,
         Err(refusal) => Err(refusal),
     };
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
@@ -130,22 +143,28 @@ async fn server_token(
     State(Shared { service, timeouts }): State<Shared>,
     request: Request,
 ) -> Result<Json<ServerToken>, Refusal> {
-    let result = match receive(request, timeouts.body).await {
-        Ok((token, request)) => service.handle_token_request(&token, &request).await,
+    let result = match receive(&service, request, timeouts.body).await {
+        Ok((admitted, request)) => service.handle_token_request(&admitted.caller, &request).await,
         Err(refusal) => Err(refusal),
     };
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
 }
 
-/// Receives the token and the report of a request. The token is checked before the body is read, as far as that is possible
-/// without a review.
-async fn receive<T: DeserializeOwned>(request: Request, timeout: Duration) -> Result<(String, T), Refusal> {
+/// Admits a request and receives its body. The body is read only if the token is valid, so that nobody else can make the operator
+/// hold bodies.
+async fn receive<T: DeserializeOwned>(
+    service: &Service,
+    request: Request,
+    timeout: Duration,
+) -> Result<(Admitted, T), Refusal> {
     let token = bearer_token(request.headers())?.to_owned();
     auth::check_form(&token)?;
+    let peer = request.extensions().get::<Peer>().map_or(IpAddr::from([0; 4]), |Peer(address)| *address);
+    let admitted = service.admit(&token, peer).await?;
     let body = tokio::time::timeout(timeout, Bytes::from_request(request, &())).await;
     let body =
         body.map_err(|_| Refusal::TooSlow(format!("the body of the report did not arrive within {timeout:?}")))?;
-    Ok((token, parse_body(body)?))
+    Ok((admitted, parse_body(body)?))
 }
 
 fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
@@ -167,11 +186,15 @@ fn parse_body<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Resul
     serde_json::from_value(value).map_err(|error| invalid(error.to_string()))
 }
 
-async fn accept_connections(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdown: &CancellationToken) {
-    let (tasks, permits) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
-    let connections = Arc::new(Connections::default());
+async fn accept_connections(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    router: Router,
+    connections: &Arc<Connections>,
+    shutdown: &CancellationToken,
+) {
+    let tasks = TaskTracker::new();
     loop {
-        let Ok(permit) = permits.clone().acquire_owned().await else { break };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = shutdown.cancelled() => break,
@@ -179,20 +202,9 @@ async fn accept_connections(listener: TcpListener, tls: TlsAcceptor, router: Rou
         match accepted {
             Ok((stream, peer)) => {
                 let address = peer.ip().to_canonical();
-                let connection = match connections.open(address) {
-                    Ok(connection) => connection,
-                    Err(TooMany { is_first }) => {
-                        if is_first {
-                            tracing::warn!(%address, "connections are refused, because their address has too many");
-                        }
-                        continue;
-                    }
-                };
-                let served = serve_connection(stream, tls.clone(), router.clone(), shutdown.clone());
-                tasks.spawn(async move {
-                    served.await;
-                    drop((connection, permit));
-                });
+                let Some(connection) = connections.open(address) else { continue };
+                let router = router.clone().layer(Extension(Peer(address)));
+                tasks.spawn(serve_connection(stream, connection, tls.clone(), router, shutdown.clone()));
             }
             Err(error) => {
                 // The process is probably out of file descriptors. Connections that end release some.
@@ -205,7 +217,21 @@ async fn accept_connections(listener: TcpListener, tls: TlsAcceptor, router: Rou
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, tasks.wait()).await;
 }
 
-async fn serve_connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
+/// Serves a connection until it ends, or until its address yields it.
+async fn serve_connection(
+    stream: TcpStream,
+    connection: Connection,
+    tls: TlsAcceptor,
+    router: Router,
+    shutdown: CancellationToken,
+) {
+    tokio::select! {
+        () = serve_stream(stream, tls, router, shutdown) => {}
+        () = connection.yielded() => tracing::debug!("a connection was closed for one of another address"),
+    }
+}
+
+async fn serve_stream(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
     // Without this option, the first response waits 40 ms until the worker's kernel acknowledges the last TLS message.
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection ended before its handshake");
@@ -240,5 +266,7 @@ where
     }
 }
 
+#[cfg(test)]
+mod flood;
 #[cfg(test)]
 mod tests;

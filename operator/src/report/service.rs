@@ -1,6 +1,6 @@
 //! Handles reports: authenticates, checks, merges, writes, acknowledges. Independent of HTTP.
 
-use super::auth::{Authenticator, Caller};
+use super::auth::{Admitted, Authenticator, Caller};
 use super::directives::directives;
 use super::features;
 use super::judge::{Judgement, check_report, check_tenant, judge};
@@ -25,6 +25,7 @@ use bloomery_token::Subject;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,26 +55,39 @@ impl Service {
         Self { context, authenticator, pace: WritePace::default() }
     }
 
+    /// Admits a request with this bearer token from the address `peer`. The API server is asked only if the token is not known.
+    ///
+    /// # Errors
+    /// [`Refusal`] shows whether the worker should repeat the request.
+    pub(super) async fn admit(&self, token: &str, peer: IpAddr) -> Result<Admitted, Refusal> {
+        self.authenticator.admit(token, peer).await
+    }
+
     /// Handles a report. Returns the directives for its worker, with the number of acknowledged events.
     ///
     /// # Errors
     /// [`Refusal`] shows whether the worker should repeat the report.
-    pub async fn handle(&self, token: &str, report: &Report) -> Result<Directives, Refusal> {
+    pub async fn handle(&self, caller: &Caller, report: &Report) -> Result<Directives, Refusal> {
         check_report(report)?;
-        let caller = self.authenticator.caller(token).await?;
         // This check comes before any read: a worker must not make the operator read another tenant's objects.
-        check_tenant(&caller, report)?;
-        if let Some(job) = self.cached_job(report)
-            && judge(Some(&job), &caller, report) == Judgement::Accepted
-            && let Handled::Done(directives) = self.merge_and_write(&job, report).await?
-        {
-            return Ok(*directives);
+        check_tenant(caller, report)?;
+        if let Some(job) = self.cached_job(report) {
+            match judge(Some(&job), caller, report) {
+                Judgement::Accepted => {
+                    if let Handled::Done(directives) = self.merge_and_write(&job, report).await? {
+                        return Ok(*directives);
+                    }
+                }
+                // The number of attempts only grows.
+                Judgement::Refused(refusal @ Refusal::Superseded(_)) => return Err(refusal),
+                Judgement::OtherPod(_) | Judgement::Refused(_) => {}
+            }
         }
         // The cached Job may be out of date, so the stored one decides.
         for _ in 0..MAX_WRITE_TRIES {
             let job = self.stored_job(report).await?;
-            self.admit(job.as_ref(), &caller, report).await?;
-            // Never happens: `admit` has refused a report for a Job that does not exist.
+            self.check_caller(job.as_ref(), caller, report).await?;
+            // Never happens: `check_caller` has refused a report for a Job that does not exist.
             let Some(job) = job else { continue };
             if let Handled::Done(directives) = self.merge_and_write(&job, report).await? {
                 return Ok(*directives);
@@ -88,10 +102,9 @@ impl Service {
     ///
     /// # Errors
     /// [`Refusal`] shows whether the probe should repeat the report.
-    pub async fn handle_probe(&self, token: &str, report: &ProbeReport) -> Result<ProbeReceipt, Refusal> {
+    pub async fn handle_probe(&self, caller: &Caller, report: &ProbeReport) -> Result<ProbeReceipt, Refusal> {
         probe::check(report)?;
-        let caller = self.authenticator.caller(token).await?;
-        probe::handle(&self.context, &caller, report).await?;
+        probe::handle(&self.context, caller, report).await?;
         self.context.metrics.count_report("probe");
         Ok(ProbeReceipt {})
     }
@@ -100,10 +113,9 @@ impl Service {
     ///
     /// # Errors
     /// [`Refusal`] shows whether the probe should repeat the request.
-    pub async fn handle_token_request(&self, token: &str, request: &TokenRequest) -> Result<ServerToken, Refusal> {
+    pub async fn handle_token_request(&self, caller: &Caller, request: &TokenRequest) -> Result<ServerToken, Refusal> {
         probe::check_names(&request.skill, &request.pod)?;
-        let caller = self.authenticator.caller(token).await?;
-        probe::issue_token(&self.context, &caller, request).await
+        probe::issue_token(&self.context, caller, request).await
     }
 
     /// Counts a refused report.
@@ -126,7 +138,7 @@ impl Service {
     }
 
     /// Refuses a report unless the caller is the recorded pod, or has replaced it.
-    async fn admit(&self, job: Option<&Job>, caller: &Caller, report: &Report) -> Result<(), Refusal> {
+    async fn check_caller(&self, job: Option<&Job>, caller: &Caller, report: &Report) -> Result<(), Refusal> {
         match judge(job, caller, report) {
             Judgement::Accepted => Ok(()),
             Judgement::Refused(refusal) => Err(refusal),

@@ -25,6 +25,13 @@ pub struct NetworkSettings {
     pub operator: BTreeMap<String, String>,
 }
 
+impl NetworkSettings {
+    /// Returns the names or addresses of the hosts that all tenants may connect to.
+    pub fn shared_hosts(&self) -> Vec<String> {
+        self.shared.iter().map(|shared| shared.host.clone()).collect()
+    }
+}
+
 /// The DNS servers of the cluster.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

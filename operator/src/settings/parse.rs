@@ -47,7 +47,7 @@ pub(super) enum Error {
     NoDns,
     /// The value is not a [`TenantSettings`].
     #[error(
-        "must be JSON of allowedImages, maxLimits, allowedTools and blockedTools, such as {{\"blockedTools\":[\"delete_*\"]}}: {0}"
+        "must be JSON of allowedImages, maxLimits, allowedTools, blockedTools, allowedModels and allowedModelUrls, such as {{\"blockedTools\":[\"delete_*\"]}}: {0}"
     )]
     Tenants(#[source] serde_json::Error),
     /// An entry of a tool policy names no tool.

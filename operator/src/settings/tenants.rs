@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TenantSettings {
-    /// Prefixes of the images that a Skill may run as its MCP server.
+    /// Prefixes of the images that a Skill may run as its MCP server and for its scripts.
     pub allowed_images: Vec<String>,
     /// The largest limits that a Skill may ask for.
     pub max_limits: Limits,
@@ -15,4 +15,8 @@ pub struct TenantSettings {
     pub allowed_tools: Vec<String>,
     /// Names of the tools that no Job may call, or prefixes of names with `*` at the end.
     pub blocked_tools: Vec<String>,
+    /// Names of the models that a Model may name, or prefixes of names with `*` at the end.
+    pub allowed_models: Vec<String>,
+    /// Prefixes of the URLs that a Model may name.
+    pub allowed_model_urls: Vec<String>,
 }

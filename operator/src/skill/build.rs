@@ -17,7 +17,7 @@ pub use metadata::{PORT_NAME, metadata};
 pub use reclaim_pod::{COMPONENT as RECLAIM, ReclaimedSkill, build_reclaim_pod};
 
 use super::validate::{InvalidSkill, ValidMcp, ValidSkill};
-use crate::mcp_container::resources;
+use crate::mcp_container::{resources, scripts};
 use crate::settings::Settings;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use bloomery_token::PublicKey;
@@ -72,6 +72,8 @@ pub struct ManagedMcp {
 pub fn build(skill: &ValidSkill, settings: &Settings, keys: &[PublicKey]) -> Result<PreparedSkill, InvalidSkill> {
     pod_settings::check(skill.spec.pods.as_ref(), settings)?;
     let (revision, revision_ref) = revision::build_revision(skill)?;
+    // The pods of Jobs are built later.
+    scripts::sidecar(&skill.spec, &revision_ref.name, &settings.mcp).map_err(InvalidSkill::new)?;
     let mcp = match &skill.mcp {
         None => PreparedMcp::Absent,
         Some(ValidMcp::Service(service)) => PreparedMcp::External(service.clone()),

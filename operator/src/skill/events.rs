@@ -23,7 +23,7 @@ fn event_for(before: &SkillStatus, after: &SkillStatus) -> Option<EventMessage> 
         return Some(EventMessage::normal(reason, &ready.message));
     }
     // The Skill waits for a missing Service or ConfigMap, but usually a person has to create it.
-    let is_missing = matches!(reason, Reason::ServiceNotFound | Reason::ListNotFound);
+    let is_missing = matches!(reason, Reason::ServiceNotFound | Reason::ListNotFound | Reason::ScriptsNotFound);
     let needs_person = is_true(&after.conditions, ConditionType::Stalled) || is_missing;
     needs_person.then(|| EventMessage::warning(reason, &ready.message))
 }

@@ -4,12 +4,13 @@ use crate::caches::{Caches, Guarded};
 use crate::context::Context;
 use crate::controller::Wake;
 use crate::error::Error;
+use crate::network::destination::{self, Destination};
 use crate::status::with_reason;
 use crate::tenant::TenantLimits;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::lists::{self, ConfigMaps};
-use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Model, SecretKeyRef, Skill};
+use bloomery_crds::{names, pod};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -47,6 +48,8 @@ pub struct FetchedSkill {
     pub mcp_pods: Vec<Arc<Pod>>,
     /// The pods of the Skill's probes.
     pub probe_pods: Vec<Arc<Pod>>,
+    /// What the policy of the Skill allowed running workers to connect to when their attempts began.
+    pub connects_to: BTreeSet<Destination>,
     /// The latest time at which a Job of the Skill found that the tools of the server have changed.
     pub tools_changed_at: Option<Time>,
     /// True if the Service of the MCP server has a ready endpoint.
@@ -71,8 +74,8 @@ pub struct FetchedSkill {
 }
 
 impl FetchedSkill {
-    /// Returns whether unfinished Jobs run on an earlier revision than this one: they may still call its MCP server and its Models. The end
-    /// of such a Job wakes the Skill.
+    /// Returns whether unfinished Jobs run on an earlier revision than this one: they may still call its MCP server. The end of such a Job
+    /// wakes the Skill.
     pub fn is_earlier_revision_in_use(&self, current: &str) -> bool {
         self.revisions_in_use.iter().any(|name| name != current)
     }
@@ -88,9 +91,13 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
     let is_of_skill = |pod: &Pod, component: &str| {
         has_skill_label(pod.labels()) && pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == component)
     };
-    let is_read =
-        |pod: &Pod| is_of_skill(pod, "mcp") || is_of_skill(pod, names::COMPONENT_PROBE) || has_unbound_claim(pod);
+    let is_running_worker = |pod: &Pod| is_of_skill(pod, "worker") && !pod::has_ended(pod);
+    let is_read = |pod: &Pod| {
+        let is_own = is_of_skill(pod, "mcp") || is_of_skill(pod, names::COMPONENT_PROBE) || is_running_worker(pod);
+        is_own || has_unbound_claim(pod)
+    };
     let pods = caches.pods.select(namespace, is_read);
+    let workers = pods.iter().filter(|pod| is_running_worker(pod) && context.pod_seals.verify(pod));
     let pods_of = |component| pods.iter().filter(|pod| is_of_skill(pod, component)).cloned().collect();
     let service = skill.spec.mcp_server.as_ref().and_then(|server| server.service.as_ref());
     let unfinished = caches.jobs.select(namespace, |job| job.0.as_ref().is_ok_and(is_unfinished));
@@ -119,6 +126,7 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
         mcp_budget: caches.budgets.get(namespace, mcp_name),
         mcp_pods: pods_of("mcp"),
         probe_pods: pods_of(names::COMPONENT_PROBE),
+        connects_to: workers.flat_map(|pod| destination::of_annotation(pod)).collect(),
         tools_changed_at: tools_changed_at(skill, caches),
         has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
@@ -132,9 +140,9 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
     }
 }
 
-/// Reads the ConfigMaps that the lists of a Skill name. Those that do not exist are not in the result.
+/// Reads the ConfigMaps that a Skill names for lists and scripts. Those that do not exist are not in the result.
 ///
-/// The data of ConfigMaps is not cached, because only few of them hold lists. So a Skill with such lists costs one request for each
+/// The data of ConfigMaps is not cached, because only few of them hold such texts. So a Skill with such texts costs one request for each
 /// ConfigMap that it names.
 ///
 /// # Errors
@@ -166,7 +174,7 @@ pub fn tools_changed(job: &Job) -> Option<Time> {
     Some(found.last_transition_time.clone())
 }
 
-/// Returns whether a list of a Skill comes from the ConfigMap with this name.
+/// Returns whether lists or scripts of a Skill come from the ConfigMap with this name.
 pub fn uses_config_map(skill: &Skill, name: &str) -> bool {
     lists::config_maps(&skill.spec).any(|named| named == name)
 }

@@ -65,6 +65,15 @@ pub fn with_list() -> Skill {
     skill
 }
 
+/// A Skill with the same script for two systems.
+pub fn with_scripts() -> Skill {
+    let mut skill = without_server();
+    let files = json!({"check.sh": "test -e \"$1\"\n", "check.py": "print(1)\n"});
+    skill.spec.scripts =
+        serde_json::from_value(json!({"image": "localhost/shell:6", "files": files, "timeout": "45s"})).unwrap();
+    skill
+}
+
 /// A Skill with every field of stages, resources and rules.
 pub fn complete() -> Skill {
     let mut whole = serde_json::to_value(without_server()).unwrap();

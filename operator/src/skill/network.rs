@@ -3,13 +3,20 @@
 use super::build::metadata;
 use super::fetch::FetchedSkill;
 use super::validate::{ValidMcp, ValidSkill};
+use crate::caches::Guarded;
 use crate::network::destination::{self, Destination};
 use crate::network::egress::{Egress, Obstacle};
 use crate::network::policies;
 use crate::settings::Settings;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Model, Skill};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyEgressRule};
+use kube::core::{Resource, ResourceExt};
+use kube::runtime::reflector::Store;
+
+/// The maximum number of earlier addresses in the policy of the workers. Others may have edited the annotations that list them.
+const MAX_EARLIER: usize = 128;
 
 /// The network of a Skill.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,23 +38,18 @@ pub struct SkillPolicies {
     pub mcp: Option<NetworkPolicy>,
 }
 
-/// Builds the network of a Skill. There is no rule for what the Skill may not connect to. An invalid Skill has no `revision`.
+/// Builds the network of a Skill. There is no rule for what the Skill may not connect to.
 ///
-/// While Jobs run on another revision, workers may connect to all Models of the namespace: that revision may name other Models.
-pub fn build(
-    skill: &ValidSkill,
-    revision: Option<&str>,
-    fetched: &FetchedSkill,
-    settings: &Settings,
-) -> PreparedNetwork {
+/// The policy of the workers also allows what running workers connect to, and the Skill no longer names.
+pub fn build(skill: &ValidSkill, fetched: &FetchedSkill, settings: &Settings) -> PreparedNetwork {
     let services = |name: &str| fetched.services.get(name).cloned();
     let egress = Egress::new(settings, &skill.namespace, &services);
     let mut faults = Vec::new();
     faults.extend(server_fault(skill, &egress));
-    let all_models = fetched.is_earlier_revision_in_use(revision.unwrap_or_default());
-    let wanted = destination::of_skill(&skill.spec, &fetched.models, all_models);
+    let named = destination::of_skill(&skill.spec, &fetched.models);
+    let earlier = fetched.connects_to.difference(&named).take(MAX_EARLIER);
     // The Model itself shows that it may not be used, and a Service that is created later wakes the Skill.
-    let rules: Vec<_> = wanted.iter().filter_map(|destination| egress.rule(destination).ok()).collect();
+    let rules: Vec<_> = named.iter().chain(earlier).filter_map(|destination| egress.rule(destination).ok()).collect();
     let server_rules = server_rules(skill, &egress, &mut faults);
     let policies = settings.network.policies.then(|| {
         let workers = metadata(skill, names::worker_policy(&skill.name), "worker");
@@ -97,6 +99,18 @@ pub fn connects_to_service(skill: &Skill, service: &str) -> bool {
     listed
         .chain(servers().filter_map(Destination::of_server))
         .any(|destination| destination.is_service(namespace, service))
+}
+
+/// Returns whether the worker of a pod connects to what its Skill no longer names. The start and the end of such a worker change the policy
+/// of the Skill.
+pub fn connects_to_more(pod: &Pod, skill: &Skill, models: &Store<Guarded<Model>>) -> bool {
+    let connects_to = destination::of_annotation(pod);
+    if connects_to.is_empty() {
+        return false;
+    }
+    let models = models.state_filter(|model| model.meta().namespace == skill.metadata.namespace);
+    let models = models.into_iter().map(|model| (model.name_any(), model)).collect();
+    !connects_to.is_subset(&destination::of_skill(&skill.spec, &models))
 }
 
 /// Returns whether a worker connects to the Service with this name for a Model.

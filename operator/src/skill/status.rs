@@ -11,7 +11,7 @@ mod network;
 mod pods;
 mod tools;
 
-use super::apply::AppliedSkill;
+use super::apply::{AppliedMcp, AppliedSkill};
 use super::fetch::FetchedSkill;
 use super::probe::ProbeState;
 use super::validate::InvalidSkill;
@@ -69,9 +69,11 @@ pub fn compute(
     }
 }
 
-/// Returns whether the MCP server of a Skill accepts connections.
+/// Returns whether the MCP server of a Skill accepts connections, as far as the cluster shows it.
 pub fn is_mcp_available(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Skill) -> bool {
-    mcp::finding(applied, fetched, skill).blocker.is_none()
+    // A probe would only repeat that the address is not allowed.
+    let is_refused = applied.mcp == AppliedMcp::Outside && !applied.network.faults.is_empty();
+    !is_refused && mcp::finding(applied, fetched, skill).blocker.is_none()
 }
 
 /// The health of the Skill. A finding that needs a person comes before a finding that may pass by itself.
@@ -91,7 +93,8 @@ fn invalid_finding(invalid: &InvalidSkill) -> Finding {
     let InvalidSkill { reason, faults } = invalid;
     let message = join_sentences(faults, MAX_LIST_BYTES);
     // A missing ConfigMap may appear, and then the Skill needs no change.
-    let finding = if *reason == Reason::ListNotFound { Finding::waits } else { Finding::stalls };
+    let is_missing = matches!(reason, Reason::ListNotFound | Reason::ScriptsNotFound);
+    let finding = if is_missing { Finding::waits } else { Finding::stalls };
     finding(ConditionType::Accepted, *reason, message)
 }
 

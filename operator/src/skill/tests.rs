@@ -613,6 +613,24 @@ async fn a_probe_starts_once_and_is_deleted_after_its_report() {
 }
 
 #[tokio::test]
+async fn a_server_outside_of_the_cluster_is_probed_with_its_secrets() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::with_uri());
+    reconcile_once(&api).await;
+    let probe = writes(&api).into_iter().find(|write| write.starts_with("create ") && write.contains("/pods/"));
+    let pod = api.get(probe.unwrap().strip_prefix("create ").unwrap());
+    let volumes = pod["spec"]["volumes"].as_array().unwrap();
+    let secrets: Vec<&Value> = volumes.iter().map(|volume| &volume["secret"]["secretName"]).collect();
+    let secrets: Vec<&str> = secrets.into_iter().filter_map(Value::as_str).collect();
+    assert_eq!(secrets, ["tools"]);
+    let part: ProbePart =
+        serde_json::from_str(pod["metadata"]["annotations"][ANNOTATION_PROBE_PART].as_str().unwrap()).unwrap();
+    assert_eq!(part.external_mcp.unwrap().headers[0].file.path, "/etc/bloomery/secrets/tools/token");
+    assert_eq!(reason(&api, ConditionType::McpVerified), "Verifying");
+    assert_eq!(reason(&api, ConditionType::ToolsPinned), "Verifying");
+}
+
+#[tokio::test]
 async fn a_skill_that_loses_its_server_loses_its_tools_and_its_probe() {
     let (api, pod) = probing().await;
     api.change(SKILL, |skill| skill["spec"]["mcpServer"] = Value::Null);

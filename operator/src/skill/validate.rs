@@ -46,7 +46,8 @@ pub enum ValidMcp {
 /// The faults of a Skill that cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSkill {
-    /// [`Reason::ListNotFound`] if the Skill can be compiled once its ConfigMaps exist, else [`Reason::Invalid`].
+    /// [`Reason::ListNotFound`] or [`Reason::ScriptsNotFound`] if the Skill can be compiled once its ConfigMaps exist, else
+    /// [`Reason::Invalid`].
     pub reason: Reason,
     /// The faults. Each is a sentence that begins with the path of its field.
     pub faults: Vec<String>,
@@ -108,10 +109,6 @@ fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSk
         Some(McpServer { container: None, service: Some(service), uri: None, .. }) => {
             Ok(Some(ValidMcp::Service(service)))
         }
-        Some(McpServer { container: None, service: None, uri: Some(_), tools_digest: Some(_), .. }) => {
-            let what = "is not possible with uri: the tools of a server outside of the cluster are not verified.";
-            Err(InvalidSkill::new(vec![format!("spec.mcpServer.toolsDigest: {what}")]))
-        }
         Some(McpServer { container: None, service: None, uri: Some(uri), .. }) => Ok(Some(ValidMcp::Uri(uri))),
         Some(_) => {
             let what = "exactly one of container, service and uri is needed.";
@@ -133,6 +130,7 @@ mod tests {
         assert!(matches!(valid.mcp, Some(ValidMcp::Container(_))));
         assert!(matches!(validate(&fixtures::with_service()).unwrap().mcp, Some(ValidMcp::Service(_))));
         assert!(matches!(validate(&fixtures::with_sidecar()).unwrap().mcp, Some(ValidMcp::Sidecar(_))));
+        assert!(matches!(validate(&fixtures::with_uri()).unwrap().mcp, Some(ValidMcp::Uri(_))));
         assert_eq!(validate(&fixtures::without_server()).unwrap().mcp, None);
     }
 
@@ -146,18 +144,6 @@ mod tests {
             faults.len() == 1 && faults[0].starts_with("spec.mcpServer.container.command: is needed"),
             "{faults:?}"
         );
-    }
-
-    #[test]
-    fn a_server_outside_of_the_cluster_has_no_digest_of_tools() {
-        let mut skill = fixtures::with_container();
-        let digest = format!("sha256:{}", "a".repeat(64));
-        let server = serde_json::json!({ "uri": "https://tools.example/mcp", "toolsDigest": digest });
-        skill.spec.mcp_server = serde_json::from_value(server).unwrap();
-        let faults = validate(&skill).unwrap_err().faults;
-        assert!(faults.len() == 1 && faults[0].starts_with("spec.mcpServer.toolsDigest: "), "{faults:?}");
-        skill.spec.mcp_server.as_mut().unwrap().tools_digest = None;
-        assert_eq!(validate(&skill).unwrap().mcp, Some(ValidMcp::Uri("https://tools.example/mcp".to_owned())));
     }
 
     #[test]

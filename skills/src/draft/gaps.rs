@@ -16,6 +16,13 @@ const RESOURCES: &str = "spec.resources";
 /// The API path of the intents.
 const INTENTS: &str = "spec.intents.supported";
 
+/// The fields of a spec that other fields refer to.
+const NAMED_FIELDS: [&str; 6] = ["tools", "resources", "intents", "docs", "scripts", "skills"];
+
+/// The ends of the paths at which a feature refers to another field, each with that field.
+const FEATURE_REFERENCES: [(&str, &str); 3] =
+    [(".ext.skillMdRef", "spec.docs"), (".ext.script", "spec.scripts"), (".ext.subskill", "spec.skills")];
+
 /// The parts of a Skill that differ between the draft and the document.
 #[derive(Debug)]
 pub(super) struct Gaps {
@@ -46,8 +53,7 @@ impl Gaps {
         for name in misspelt.iter().filter_map(|path| field_of(&spec_path, path)) {
             let near = nearest(name, known.iter().copied());
             // The unknown field may be a misspelt list. A merge (`<<`) may contain any list.
-            let meant_lists =
-                ["tools", "resources", "intents"].into_iter().filter(|list| name == "<<" || near == Some(*list));
+            let meant_lists = NAMED_FIELDS.into_iter().filter(|list| name == "<<" || near == Some(*list));
             unknown.extend(meant_lists.filter(|list| kept.get(list).is_none()).map(|list| format!("spec.{list}")));
         }
         let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
@@ -80,10 +86,18 @@ impl Gaps {
             || path.starts_with("spec.policy.approvals[") && path.ends_with(".toolId");
         let names_an_intent = path.starts_with("spec.policy.workflows[") && path.contains(".intents[");
         let is_guardrail = path.starts_with("spec.policy.guardrails");
+        let refers_to_unknown = path.starts_with("spec.features[")
+            && FEATURE_REFERENCES.iter().any(|(end, field)| path.ends_with(end) && self.is_unknown_within(field));
         is_unknown
+            || refers_to_unknown
             || (names_a_tool || is_guardrail) && self.lacks_names(TOOLS, "name")
             || is_guardrail && self.has_unknown_inputs
             || names_an_intent && self.lacks_names(INTENTS, "id")
+    }
+
+    /// Returns whether a part of a field is unknown.
+    fn is_unknown_within(&self, field: &str) -> bool {
+        self.unknown.iter().any(|unknown| is_within(unknown, field))
     }
 
     /// Changes the draft so that its gaps cause no findings. Removes all inputs of a tool if its name or one of its

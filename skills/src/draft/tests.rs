@@ -62,6 +62,16 @@ fn a_reference_is_doubtful_if_a_name_may_be_missing(#[case] spec: &str, #[case] 
     assert!(!draft.is_doubtful("spec.policy.approvals[0].when"));
 }
 
+#[rstest]
+#[case::all_is_known("  docs: \"# A\"\n", false)]
+#[case::no_text("  docs: [a]\n", true)]
+#[case::misspelt("  dosc: \"# A\"\n", true)]
+fn a_reference_of_a_feature_is_doubtful_if_its_field_may_differ(#[case] spec: &str, #[case] doubtful: bool) {
+    let draft = draft(spec);
+    assert_eq!(draft.is_doubtful("spec.features[0].ext.skillMdRef"), doubtful);
+    assert!(!draft.is_doubtful("spec.features[0].ext.script"));
+}
+
 #[test]
 fn a_place_with_an_error_is_doubtful() {
     let draft = draft("  tools:\n    - {name: a}\n    - {name: a}\n");

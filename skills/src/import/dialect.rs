@@ -15,20 +15,20 @@ pub(super) fn rename_models(spec: &mut Node, model: Option<&str>, findings: &mut
     if let Some(model) = model {
         set_text(spec, "engine", "model", model);
     }
-    let Some(engine) = field_mut(spec, "engine") else { return Vec::new() };
+    let Some(engine) = spec.get_mut("engine") else { return Vec::new() };
     let mut needed = Vec::new();
     if model.is_none() {
         needed.extend(rename_model(engine, findings));
     }
     for stage in ["intentDetection", "finalizationGate", "replyPolisher"] {
-        let renamed = field_mut(engine, stage).and_then(|stage| rename_model(stage, findings));
+        let renamed = engine.get_mut(stage).and_then(|stage| rename_model(stage, findings));
         needed.extend(renamed.filter(|new| !needed.contains(new)));
     }
     needed
 }
 
 fn rename_model(holder: &mut Node, findings: &mut Vec<Finding>) -> Option<NeededModel> {
-    let node = field_mut(holder, "model")?;
+    let node = holder.get_mut("model")?;
     let Value::Text { text, .. } = &mut node.value else { return None };
     let name = to_label(text);
     // The schema check reports a text that cannot become a name.
@@ -57,13 +57,14 @@ pub(super) fn declare_resources(spec: &mut Node, findings: &mut Vec<Finding>) {
         Finding::warning(&place, message)
             .hint("declare each with its type, its description, and required: true or false"),
     );
-    let node = |value| Node { place: place.clone(), value };
-    let entry = |name: &str, value| Entry { name: name.to_owned(), place: place.clone(), node: node(value) };
-    let text = |text: &str| Value::Text { text: text.to_owned(), plain: false };
+    let entry = |name: &str, value| Entry::at(name, &place, value);
     let declared = used.iter().map(|(name, is_needed)| {
-        let fields =
-            [entry("name", text(name)), entry("type", text("filesystem")), entry("required", Value::Bool(*is_needed))];
-        node(Value::Map(fields.into()))
+        let fields = vec![
+            entry("name", Value::text(name)),
+            entry("type", Value::text("filesystem")),
+            entry("required", Value::Bool(*is_needed)),
+        ];
+        Node { place: place.clone(), value: Value::Map(fields) }
     });
     let declared = entry("resources", Value::List(declared.collect()));
     if let Value::Map(fields) = &mut spec.value {
@@ -74,27 +75,15 @@ pub(super) fn declare_resources(spec: &mut Node, findings: &mut Vec<Finding>) {
 /// Sets `spec.<holder>.<name>` to a text, in place of the value of the document.
 pub(super) fn set_text(spec: &mut Node, holder: &str, name: &str, text: &str) {
     let place = spec.place.clone();
-    let entry = |name: &str, value| Entry {
-        name: name.to_owned(),
-        place: place.clone(),
-        node: Node { place: place.clone(), value },
-    };
-    if field_mut(spec, holder).is_none_or(|holder| holder.value == Value::Null)
+    if spec.get(holder).is_none_or(|holder| holder.value == Value::Null)
         && let Value::Map(fields) = &mut spec.value
     {
         fields.retain(|field| field.name != holder);
-        fields.push(entry(holder, Value::Map(Vec::new())));
+        fields.push(Entry::at(holder, &place, Value::Map(Vec::new())));
     }
-    if let Some(Node { value: Value::Map(fields), .. }) = field_mut(spec, holder) {
+    if let Some(Node { value: Value::Map(fields), .. }) = spec.get_mut(holder) {
         fields.retain(|field| field.name != name);
-        fields.push(entry(name, Value::Text { text: text.to_owned(), plain: false }));
-    }
-}
-
-fn field_mut<'n>(node: &'n mut Node, name: &str) -> Option<&'n mut Node> {
-    match &mut node.value {
-        Value::Map(fields) => fields.iter_mut().find(|field| field.name == name).map(|field| &mut field.node),
-        _ => None,
+        fields.push(Entry::at(name, &place, Value::text(text)));
     }
 }
 

@@ -21,10 +21,6 @@ pub(super) fn to_map(list: &Node, rules: &[Node], findings: &mut Vec<Finding>) -
         }
     }
     let entries = [("never", never), ("always", always)].into_iter().filter(|(_, rules)| !rules.is_empty());
-    let entry = |(name, rules): (&str, Vec<Node>)| Entry {
-        name: name.to_owned(),
-        place: list.place.clone(),
-        node: Node { place: list.place.clone(), value: Value::List(rules) },
-    };
+    let entry = |(name, rules): (&str, Vec<Node>)| Entry::at(name, &list.place, Value::List(rules));
     Value::Map(entries.map(entry).collect())
 }

@@ -20,11 +20,11 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
         Ok((name, port, path)) => {
             let message = format!("is read as the Service {name:?} of the Skill's namespace, port {port}, path {path}");
             findings.push(Finding::warning(&node.place, message));
-            let field = |name: &str, value| entry(name, node, value);
+            let field = |name: &str, value| Entry::at(name, &node.place, value);
             let service = vec![
-                field("name", Value::Text { text: name, plain: false }),
+                field("name", Value::text(name)),
                 field("port", Value::Number(port.into())),
-                field("path", Value::Text { text: path, plain: false }),
+                field("path", Value::text(path)),
             ];
             Value::Map(vec![field("service", Value::Map(service))])
         }
@@ -145,8 +145,4 @@ fn service_of_host(host: &str) -> Option<(&str, Option<&str>)> {
     };
     let is_service = is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
     (is_service && namespace.is_none_or(is_label)).then_some((name, namespace))
-}
-
-fn entry(name: &str, node: &Node, value: Value) -> Entry {
-    Entry { name: name.to_owned(), place: node.place.clone(), node: Node { place: node.place.clone(), value } }
 }

@@ -46,7 +46,7 @@ fn from_file(source: &Node, file: Option<&str>, findings: &mut Vec<Finding>) -> 
 
 /// Converts a text to lower case, and replaces each run of characters that are not letters or digits with a dash. The result
 /// can still be an invalid name, for example if it is too long.
-pub(super) fn to_label(text: &str) -> String {
+pub(crate) fn to_label(text: &str) -> String {
     let mut label = String::new();
     for c in text.trim().chars() {
         if c.is_ascii_alphanumeric() {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
 
 /// Renames the fields of a value. The places stay those of the document.
-pub(super) fn rename_fields(
+pub(crate) fn rename_fields(
     node: &Node,
     schema: &Schema,
     namespace: Option<&str>,

@@ -112,7 +112,8 @@ fn review(state: &mut State, user: &str, target: &Target, body: &Value) -> Optio
         }
         "tokenreviews" => {
             state.token_reviews += 1;
-            state.token_review.clone()
+            let token = body["spec"]["token"].as_str().unwrap_or_default();
+            state.token_reviews_by_token.get(token).unwrap_or(&state.token_review).clone()
         }
         "events" => return Some((StatusCode::CREATED, body.clone())),
         _ => return None,

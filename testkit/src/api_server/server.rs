@@ -108,9 +108,14 @@ impl ApiServer {
         self.state().are_watches_silent = true;
     }
 
-    /// Sets the status of every `TokenReview` from now on.
+    /// Sets the status of every `TokenReview` from now on, except those of [`ApiServer::review_token`].
     pub fn review_tokens(&self, status: Value) {
         self.state().token_review = status;
+    }
+
+    /// Sets the status of the reviews of one token.
+    pub fn review_token(&self, token: &str, status: Value) {
+        self.state().token_reviews_by_token.insert(token.to_owned(), status);
     }
 
     /// Returns the number of reviewed tokens.

@@ -39,6 +39,8 @@ pub(super) struct State {
     pub loses_response: bool,
     pub are_watches_silent: bool,
     pub token_review: Value,
+    /// The statuses of the reviews of single tokens.
+    pub token_reviews_by_token: BTreeMap<String, Value>,
     pub token_reviews: u32,
     pub requests: Vec<String>,
     pub reads: Vec<String>,

@@ -94,6 +94,7 @@ impl Job {
             tenant_tools: None,
             replies: Vec::new(),
             continues: None,
+            memory_scope: None,
             log: None,
             report: Some(self.operator.endpoint.clone()),
         })

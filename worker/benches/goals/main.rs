@@ -16,6 +16,7 @@ mod durable;
 mod figures;
 mod floor;
 mod gate;
+mod import;
 mod job;
 mod player;
 mod prefix;
@@ -61,6 +62,9 @@ fn main() -> ExitCode {
     }
     if wanted("resume") {
         resume::measure(&mut figures, disk);
+    }
+    if wanted("import") {
+        import::measure(&mut figures, disk);
     }
     runtime.block_on(async {
         if wanted("prefix") {

@@ -16,7 +16,7 @@ use tokio::process::Command;
 const STARTS: usize = 21;
 
 /// The variable with the path of the command line, which `hack/bench` builds.
-const COMMAND_LINE: &str = "BLOOMERY_BENCH_CLI";
+pub(crate) const COMMAND_LINE: &str = "BLOOMERY_BENCH_CLI";
 
 /// The length of an ordinary answer of a tool, in bytes.
 const RESULT_BYTES: usize = 400;
@@ -29,9 +29,9 @@ const ENORMOUS_RESULT_BYTES: usize = 64 << 20;
 
 /// The memory of a process, in MiB.
 #[derive(Debug, Clone, Copy)]
-struct Memory {
+pub(crate) struct Memory {
     now: f64,
-    peak: f64,
+    pub(crate) peak: f64,
 }
 
 /// Measures the time from the start of a process to the first request that the model receives, without an MCP server.
@@ -120,7 +120,8 @@ async fn memory_after<const N: usize>(root: &Path, window: u64, result: usize, s
     measured.try_into().unwrap()
 }
 
-fn memory(id: u32) -> Memory {
+/// Returns the memory of a process that runs.
+pub(crate) fn memory(id: u32) -> Memory {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let mib = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();

@@ -9,6 +9,7 @@ mod kinds;
 mod limits;
 mod shape;
 mod signature;
+mod sources;
 mod vacuous;
 mod written;
 
@@ -19,6 +20,7 @@ pub use error::Error;
 pub(crate) use kinds::Kinds;
 pub(crate) use shape::Fields;
 pub use signature::Signature;
+pub(crate) use sources::Source;
 pub use written::{Written, written};
 
 use bloomery_cel::{Program, Scope};

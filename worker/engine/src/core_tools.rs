@@ -8,11 +8,13 @@ pub mod focus;
 pub mod http;
 pub mod memory;
 pub mod people;
+pub mod skill_texts;
 pub mod workflow;
 
 pub use focus::FOCUS_READ;
 pub use memory::{MEMORY_READ, MEMORY_WRITE};
 pub use people::ASK_USER;
+pub use skill_texts::{APPLY_FEATURE, SKILL_DOC};
 pub use workflow::SUBGOAL_DONE;
 
 use crate::run::Run;
@@ -21,10 +23,11 @@ use crate::tool_policy::refusal;
 
 /// The names that only core tools can have: a server's tool with such a name is ignored. `use_skill` is reserved for a later
 /// version.
-const RESERVED: [&str; 4] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE];
+const RESERVED: [&str; 6] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE, SKILL_DOC, APPLY_FEATURE];
 
-/// The core tools whose results are no evidence: they show notes of agents, or a result that the model has read before.
-const WITHOUT_EVIDENCE: [&str; 4] = [FOCUS_READ, MEMORY_READ, MEMORY_WRITE, SUBGOAL_DONE];
+/// The core tools whose results are no evidence: they show notes of agents, texts of the Skill, or a result that the model has read
+/// before.
+const WITHOUT_EVIDENCE: [&str; 6] = [FOCUS_READ, MEMORY_READ, MEMORY_WRITE, SUBGOAL_DONE, SKILL_DOC, APPLY_FEATURE];
 
 /// Returns whether a name is reserved for core tools.
 pub fn is_reserved(name: &str) -> bool {
@@ -46,6 +49,7 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     tools.extend(files::offered(run));
     tools.extend(http::offered(run));
     tools.extend(memory::offered(run));
+    tools.extend(skill_texts::offered(run));
     tools.extend(focus::offered(listed, &tools));
     tools.extend(people::offered(run));
     let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);
@@ -55,12 +59,14 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
         .collect()
 }
 
-/// Returns the definitions of all core tools, including those for resources that the Job does not bind. The schemas name no resource.
+/// Returns the definitions of all core tools, including those for resources that the Job does not bind. The schemas name no resource and
+/// no feature.
 pub fn definitions() -> Vec<CatalogueTool> {
     let mut tools = vec![workflow::subgoal_done(), focus::focus_read(), people::ask_user()];
     tools.extend(files::definitions(&[], &[]));
     tools.extend([http::http_get(&[]), http::http_request(&[])]);
     tools.extend([memory::memory_read(), memory::memory_write()]);
+    tools.extend([skill_texts::skill_doc(), skill_texts::apply_feature(&[])]);
     tools
 }
 
@@ -71,6 +77,7 @@ pub fn names() -> Vec<&'static str> {
         .chain(files::NAMES)
         .chain(http::NAMES)
         .chain(memory::NAMES)
+        .chain(skill_texts::NAMES)
         .collect()
 }
 

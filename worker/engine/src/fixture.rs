@@ -225,7 +225,7 @@ impl World {
             Step::Done(_) => return false,
             Step::Record(events) => events,
             Step::ListTools => {
-                let unpinned = unpinned_tools(self.run.pins.as_ref(), &self.listed);
+                let unpinned = unpinned_tools(&self.run, &self.listed);
                 std::iter::once(fix_catalogue(&self.run, self.listed.clone())).chain(unpinned).collect()
             }
             Step::GatherContext => vec![Event::ContextGathered { parts: self.gathered.clone() }],

@@ -19,6 +19,8 @@ mod reach;
 mod read_only;
 mod reading;
 mod sends;
+mod sources;
+mod texts;
 mod unmatched;
 mod workflows;
 
@@ -47,7 +49,8 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
-    findings.extend(reach::of_sidecar(spec));
+    findings.extend(texts::findings(spec));
+    findings.extend(reach::of_sidecars(spec));
     findings.extend(reach::findings(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings
@@ -67,6 +70,7 @@ fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &Know
     let mut findings = unmatched::findings(spec, known);
     findings.extend(inputs::findings(spec, known));
     findings.extend(conditions::findings(spec, known));
+    findings.extend(sources::findings(spec));
     findings.extend(sends::findings(spec, known));
     findings.extend(effects::findings(spec));
     findings.extend(read_only::findings(spec, known));

@@ -3,6 +3,7 @@
 //! The rules are a pure function of the Skill and the catalogue: a resumed conversation compiles the same rules.
 
 pub(crate) mod expectations;
+pub(crate) mod features;
 pub mod guardrail;
 pub mod guardrails;
 pub(crate) mod inputs;

@@ -8,6 +8,7 @@
 use crate::stages::finalization::faults;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Projection;
+use bloomery_crds::scripts;
 use bloomery_crds::v1alpha1::{Feature, SkillSpec};
 
 /// The result of the test of a feature.
@@ -37,14 +38,7 @@ pub fn feature_skill(skill: &SkillSpec, feature: &Feature) -> SkillSpec {
 
 /// Returns the tools with an effect that the test of a feature may call: those that the feature allows, and the tool of its script.
 pub fn allowed_effects(feature: &Feature) -> Vec<String> {
-    let script = feature.ext.as_ref().and_then(|ext| ext.script.as_deref()).map(script_tool);
-    feature.allow.iter().cloned().chain(script).collect()
-}
-
-/// Returns the name of the tool that runs a script: `script_check` for `check.sh`.
-fn script_tool(file: &str) -> String {
-    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    format!("script_{}", stem.replace('.', "_"))
+    feature.allow.iter().cloned().chain(feature.script().map(scripts::tool)).collect()
 }
 
 /// Returns the result of a test whose conversation has ended, or waits for people.

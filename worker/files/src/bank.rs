@@ -40,6 +40,8 @@ pub struct Bank {
     skill_dir: PathBuf,
     writer: String,
     secrets: Secrets,
+    /// The core notes that a conversation starts with.
+    scope: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -59,7 +61,8 @@ struct WriteArguments {
 impl Bank {
     /// Returns the bank in a skill directory. `writer` is unique to this worker.
     pub fn new(skill_dir: &Path, writer: &str) -> Self {
-        Self { skill_dir: skill_dir.to_owned(), writer: writer.to_owned(), secrets: Secrets::default() }
+        let scope = CORE.map(str::to_owned).to_vec();
+        Self { skill_dir: skill_dir.to_owned(), writer: writer.to_owned(), secrets: Secrets::default(), scope }
     }
 
     /// Returns the same bank with secrets. [`Bank::consult`] replaces each secret by a mark. [`Bank::write`] refuses a content
@@ -67,6 +70,12 @@ impl Bank {
     #[must_use]
     pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }
+    }
+
+    /// Returns the same bank, of whose core notes a conversation starts only with those in `scope`.
+    #[must_use]
+    pub fn with_scope(self, scope: Vec<String>) -> Self {
+        Self { scope, ..self }
     }
 
     /// Returns whether the bank has a note, or a directory or link with the name of one. Returns `true` if the bank cannot be
@@ -124,6 +133,35 @@ impl Bank {
         let (content, expect) = (content.as_bytes(), expect.trim());
         let request = write::NoteWrite { name: &name, content, expect, author, marks: &self.secrets.marks };
         bank.write(&request, &self.writer)
+    }
+
+    /// Writes the first content of a note, unless the note exists. A note that exists is not changed, whatever its content is.
+    ///
+    /// # Errors
+    /// If the note was not written, if the outcome is unknown, or if something else than a note has its name.
+    pub fn write_first(&self, file: &str, content: &str, author: &Author) -> Result<(), WriteError> {
+        if self.has_note(file)? {
+            return Ok(());
+        }
+        let arguments = serde_json::json!({"file": file, "content": content, "expect": NONE}).to_string();
+        match self.write(&arguments, author) {
+            Ok(_) => Ok(()),
+            // Another worker was faster.
+            Err(WriteError::Unwritten(_)) if self.has_note(file)? => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether a note exists.
+    ///
+    /// # Errors
+    /// If the note cannot be read.
+    fn has_note(&self, file: &str) -> Result<bool, Error> {
+        let name = Name::parse(file)?;
+        match OpenBank::open(&self.skill_dir).map_err(|error| bank_error(&error))? {
+            Some(bank) => Ok(bank.content(&name)?.is_some()),
+            None => Ok(false),
+        }
     }
 }
 

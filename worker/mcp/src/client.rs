@@ -14,7 +14,6 @@ use crate::program::Program;
 use crate::server_tokens::ServerTokens;
 use crate::session::{self, Era, SESSION_UNKNOWN, Server, Session};
 use crate::stderr_log::StderrLog;
-use bloomery_crds::pod::MCP_CONTAINER;
 use bloomery_crds::run::{BoundResource, ExternalMcp, McpEndpoint};
 use bloomery_engine::bindings;
 use bloomery_engine::event::ToolProgress;
@@ -146,10 +145,10 @@ impl Client {
         Self { resources: bindings::for_tools(resources), ..self }
     }
 
-    /// Names the server in messages as the sidecar of this pod.
+    /// Names the server in messages as the sidecar of this pod with this container.
     #[must_use]
-    pub fn as_sidecar(self) -> Self {
-        let name = format!("in the container {MCP_CONTAINER} of this pod ({})", self.name);
+    pub fn as_sidecar(self, container: &str) -> Self {
+        let name = format!("in the container {container} of this pod ({})", self.name);
         Self { name: Arc::from(name), ..self }
     }
 

@@ -4,7 +4,7 @@ use super::error::Error;
 use super::forms::MAX_VALUE_BYTES;
 use super::patterns::Patterns;
 use super::source::Source;
-use bloomery_crds::run::{JobPart, ResourceSource};
+use bloomery_crds::run::{ExternalMcp, JobPart, ResourceSource};
 use bloomery_crds::text::bounded;
 use bloomery_files::{Marks, SecretFinder, Secrets};
 use serde_json::Value;
@@ -50,13 +50,20 @@ impl Redactor {
                 self.watch(&model.name, Path::new(&key.path));
             }
         }
-        for header in part.external_mcp.iter().flat_map(|external| &external.headers) {
-            self.watch(&header.name, Path::new(&header.file.path));
+        if let Some(external) = &part.external_mcp {
+            self.watch_server(external);
         }
         for resource in &part.resources {
             if let ResourceSource::Secret(file) = &resource.source {
                 self.watch(&resource.name, Path::new(&file.path));
             }
+        }
+    }
+
+    /// Watches the files of the secrets that each request to an MCP server outside of the cluster carries.
+    pub fn watch_server(&self, external: &ExternalMcp) {
+        for header in &external.headers {
+            self.watch(&header.name, Path::new(&header.file.path));
         }
     }
 

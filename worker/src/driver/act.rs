@@ -112,7 +112,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             WaitResult::Stopped => return Ok(Vec::new()),
             WaitResult::Done(Ok(listed)) => {
                 let run = self.conversation.run();
-                let unpinned = unpinned_tools(run.pins.as_ref(), &listed);
+                let unpinned = unpinned_tools(run, &listed);
                 let events = std::iter::once(fix_catalogue(run, listed)).chain(unpinned);
                 return events.map(|event| self.recorder.append(event)).collect();
             }

@@ -62,9 +62,9 @@ pub struct ListError {
     pub is_final: bool,
 }
 
-/// The Skill's tools. The implementation for real ones is `Option<mcp::Client>`.
+/// The Skill's tools. The implementation for real ones is `SkillTools`.
 pub trait Tools {
-    /// Lists the tools. The list may come from a cache. It is empty if the Skill has no server.
+    /// Lists the tools. The list may come from a cache. It is empty if the Skill has neither a server nor scripts.
     fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, ListError>>;
 
     /// Lists the tools from the server itself, to compare them with the fixed catalogue.

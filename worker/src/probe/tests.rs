@@ -1,9 +1,10 @@
 use super::*;
 use crate::printer::Format;
+use crate::settings::AddressArgs;
 use bloomery_crds::Digest;
 use bloomery_crds::probe::{SkillIdentity, Subject};
 use bloomery_crds::report::ServerToken;
-use bloomery_crds::run::seal;
+use bloomery_crds::run::{CaFile, CaObject, KeyFile, SecretHeader, seal};
 use bloomery_journal::fixture;
 use bloomery_testkit::report_server::{Reply, ReportServer};
 use bloomery_testkit::shop::Shop;
@@ -30,13 +31,18 @@ async fn files_of(url: &str, policy: serde_json::Value, server: serde_json::Valu
     spec.policy = serde_json::from_value(policy).unwrap();
     spec.tools = Vec::new();
     spec.mcp_server = serde_json::from_value(server).unwrap();
+    let is_external = spec.mcp_server.as_ref().is_some_and(|server| server.uri.is_some());
     let revision = seal(&Revision::new("orders", spec, Some(McpEndpoint { url: url.to_owned() }))).unwrap();
     let digest = || Digest::of_bytes(b"");
+    let path = dir.path().join("secret").to_str().unwrap().to_owned();
+    let file = KeyFile { path, secret: "tools".into(), key: "token".into() };
+    let header = SecretHeader { name: "Authorization".into(), scheme: Some("Bearer".into()), file };
     let part = seal(&ProbePart {
         skill: SkillIdentity { namespace: "acme".into(), name: "orders".into(), uid: "u-skill".into() },
         pod: "orders-probe-1".into(),
         subject: Subject { server: digest(), rules: digest(), key: digest() },
         report: operator.probe_endpoint(),
+        external_mcp: is_external.then(|| ExternalMcp { headers: vec![header], ca: None }),
     })
     .unwrap();
     let file = |name: &str, text: &str| {
@@ -53,6 +59,7 @@ async fn files_of(url: &str, policy: serde_json::Value, server: serde_json::Valu
         termination_log: dir.path().join("termination"),
         log_format: Format::Text,
         patience: 60,
+        addresses: AddressArgs::default(),
     };
     Files { dir, operator, args }
 }
@@ -102,6 +109,40 @@ async fn a_probe_of_a_server_without_a_bridge_goes_on_without_a_token() {
     let probe = files_of(&shop.mcp_url(), json!({}), json!({"container": {"image": "orders:1"}})).await;
     run(&probe.args, &Redactor::default()).await.unwrap();
     assert_eq!(probe.operator.probes.lock().unwrap()[0].count, 4);
+}
+
+#[tokio::test]
+async fn a_server_outside_of_the_cluster_is_probed_with_its_credentials_at_an_allowed_address() {
+    let shop = Shop::start(None).await;
+    let mut probe = files_of(&shop.mcp_url(), json!({}), json!({"uri": "https://tools.example/mcp"})).await;
+    let failure = |probe: &Files| fs::read_to_string(&probe.args.termination_log).unwrap();
+    run(&probe.args, &Redactor::default()).await.unwrap_err();
+    let missing = "the MCP server needs the key `token` of the Secret `tools`, which is missing or empty";
+    assert!(failure(&probe).starts_with(missing), "{}", failure(&probe));
+
+    fs::write(probe.dir.path().join("secret"), "s3cret-value\n").unwrap();
+    probe.args.patience = 1;
+    run(&probe.args, &Redactor::default()).await.unwrap_err();
+    assert!(failure(&probe).contains("a loopback address"), "{}", failure(&probe));
+    assert!(probe.operator.probes.lock().unwrap().is_empty());
+
+    probe.args.patience = 60;
+    probe.args.addresses.endpoint_range = vec!["127.0.0.0/8".parse().unwrap()];
+    let redactor = Redactor::default();
+    run(&probe.args, &redactor).await.unwrap();
+    assert_eq!(probe.operator.probes.lock().unwrap()[0].count, 4);
+    assert_eq!(redactor.redact_text("s3cret-value"), "[redacted: Authorization]");
+}
+
+#[test]
+fn certificates_that_cannot_be_used_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ca.crt");
+    fs::write(&path, "no certificate").unwrap();
+    let object = CaObject::ConfigMap("corporate".into());
+    let ca = CaFile { path: path.to_str().unwrap().to_owned(), object, key: "ca.crt".into() };
+    let reason = check_credentials(&ExternalMcp { headers: Vec::new(), ca: Some(ca) }).unwrap_err();
+    assert!(reason.contains("the key `ca.crt` of the ConfigMap `corporate`"), "{reason}");
 }
 
 #[tokio::test]

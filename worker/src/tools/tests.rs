@@ -88,6 +88,19 @@ async fn an_absent_result_or_an_unknown_tool_fails_the_call() {
 }
 
 #[tokio::test]
+async fn texts_of_the_skill_are_read_in_the_pod() {
+    let memory = tempfile::tempdir().unwrap();
+    let skill = serde_json::json!({"problem": {"statement": "Help"}, "docs": "# Refunds\nWithin 30 days.\n"});
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES))
+        .with_skill(serde_json::from_value(skill).unwrap());
+    let read = perform(&core, SKILL_DOC, r##"{"section":"#refunds"}"##).await;
+    assert_eq!(read, Event::ToolCompleted { call: id(), text: "# Refunds\nWithin 30 days.".to_owned() });
+    let failed = perform(&core, SKILL_DOC, r##"{"section":"#refund"}"##).await;
+    assert!(matches!(failed, Event::ToolFailed { text, .. } if text.contains("Did you mean #refunds?")));
+    assert!(is_local(SKILL_DOC) && is_local(APPLY_FEATURE));
+}
+
+#[tokio::test]
 async fn files_are_read_and_written_in_the_bound_directory() {
     let (memory, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = ResourceSource::Mount { path: project.path().to_str().unwrap().into(), read_only: false };

@@ -184,6 +184,7 @@ impl Stand {
             tenant_tools: None,
             replies: self.replies.clone(),
             continues: None,
+            memory_scope: None,
             log: self.operator.log_position(&job),
             report: Some(self.operator.endpoint.clone()),
         };

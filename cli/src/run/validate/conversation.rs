@@ -2,6 +2,7 @@
 
 use super::plan::{Plan, TestedSkill};
 use super::scratch::Scratch;
+use crate::args::ValidateArgs;
 use crate::error::Error;
 use crate::local::run_document::{JobParameters, NAMESPACE, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
@@ -29,6 +30,7 @@ pub struct Conversations<'a> {
     plan: &'a Plan,
     scratch: &'a Scratch,
     patience: Duration,
+    allows_scripts: bool,
     screen: &'a Screen,
     redactor: &'a Redactor,
     stop: Stop,
@@ -48,23 +50,49 @@ pub struct Test {
     pub log: Option<PathBuf>,
 }
 
+impl Test {
+    /// Returns the result of a feature whose script may not run on this machine.
+    fn without_script(script: &str) -> Self {
+        let reason =
+            format!("Its script {script} does not run: --allow-scripts runs scripts on this machine, as your user.");
+        Self {
+            verdict: FeatureVerdict { passed: false, score: None, reason },
+            tokens: 0,
+            time: Duration::ZERO,
+            log: None,
+        }
+    }
+}
+
 impl<'a> Conversations<'a> {
     /// Prepares the conversations. They share a screen and the secrets that are redacted.
     pub fn new(
         plan: &'a Plan,
         scratch: &'a Scratch,
-        patience: Duration,
+        args: &ValidateArgs,
         screen: &'a Screen,
         redactor: &'a Redactor,
     ) -> Self {
-        Self { plan, scratch, patience, screen, redactor, stop: Stop::default(), writer: unique_writer() }
+        Self {
+            plan,
+            scratch,
+            patience: Duration::from_secs(args.patience),
+            allows_scripts: args.allow_scripts,
+            screen,
+            redactor,
+            stop: Stop::default(),
+            writer: unique_writer(),
+        }
     }
 
-    /// Tests a feature once, in a new memory.
+    /// Tests a feature once, in a new memory. A feature whose script may not run fails without a conversation.
     ///
     /// # Errors
-    /// If the memory cannot be written, or the model or the MCP server cannot be used.
+    /// If the memory cannot be written, or the model or the tools cannot be used.
     pub async fn test(&self, skill: &TestedSkill, feature: &Feature) -> Result<Test, Error> {
+        if let Some(script) = feature.script().filter(|_| !self.allows_scripts) {
+            return Ok(Test::without_script(script));
+        }
         let began = Instant::now();
         let key = prepare::new_key();
         let name = format!("{}.{}.{key}", skill.revision.skill, feature.name);
@@ -78,7 +106,9 @@ impl<'a> Conversations<'a> {
             .map_err(|error| Error::usage(error.to_string()))?;
         let epoch = LocalEpoch {
             inputs: &inputs,
+            skill: None,
             program: program.as_ref(),
+            allows_scripts: self.allows_scripts,
             directory: &directory,
             writer: &self.writer,
             patience: self.patience,
@@ -111,6 +141,7 @@ impl<'a> Conversations<'a> {
             models: self.plan.models.endpoints.clone(),
             resources: resources.clone(),
             continues: None,
+            memory_scope: None,
         };
         RunDocument::new(revision.clone(), parameters, program.clone())
     }

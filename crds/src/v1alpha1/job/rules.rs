@@ -94,6 +94,15 @@ pub(super) fn validation_has_its_own_run() -> Rule {
         .field_path(".mode")
 }
 
+/// `memoryScope` is immutable.
+pub(super) fn memory_scope_is_fixed() -> Rule {
+    Rule::new(
+        "has(self.memoryScope) == has(oldSelf.memoryScope) && (!has(self.memoryScope) || self.memoryScope == oldSelf.memoryScope)",
+    )
+    .message("is immutable: create another Job")
+    .field_path(".memoryScope")
+}
+
 /// A Job cannot continue itself, since it would wait for its own end.
 pub(super) fn continues_another() -> Rule {
     Rule::new("!has(self.spec.continues) || self.spec.continues != self.metadata.name")

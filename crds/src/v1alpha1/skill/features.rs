@@ -9,24 +9,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feature {
-    /// The name.
+    /// The name, which is unique in the Skill.
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$"))]
     pub name: String,
     /// The test, in the form Given, When, Then.
-    #[schemars(length(min = 1, max = 1024))]
+    #[schemars(length(min = 1, max = 512))]
     pub test_scenario: String,
     /// The result that the test must have.
-    #[schemars(length(min = 1, max = 1024))]
+    #[schemars(length(min = 1, max = 512))]
     pub expected_result: String,
-    /// True if the agent applies the feature only when the goal refers to it or it fits. Default: it applies always.
+    /// True if the agent applies the feature only when the goal refers to it or it fits. The call of `apply_feature` in the log records
+    /// that it does. Default: false, so the feature applies to every goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
-    /// What implements or explains the feature. A subskill comes before a script, and a script before a section of the documentation;
-    /// the later ones serve as context.
+    /// What implements or explains the feature. If there are several, a subskill comes before a script, and a script before a section of
+    /// the documentation; the later ones are context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ext: Option<FeatureExtension>,
     /// The tools with an effect that a validation of the feature may call: names, or prefixes of names with `*` at the end. A validation
-    /// denies the calls of all other tools with an effect. Default: none.
+    /// denies the calls of all other tools with an effect. The tool of `ext.script` needs no entry. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
     pub allow: Vec<String>,
@@ -44,7 +45,8 @@ pub struct FeatureExtension {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[A-Za-z0-9_][-_.A-Za-z0-9]*$"))]
     pub script: Option<String>,
-    /// A section of `docs`, such as `#refunds` or `#refunds/limits`.
+    /// A section of `docs`: the anchor of its header on GitHub, or its title in any case, such as `#refunds`. `#refunds/limits` is a section
+    /// within another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 256), regex(pattern = r"^#"))]
     pub skill_md_ref: Option<String>,
@@ -83,6 +85,11 @@ impl Feature {
     /// Returns the Skill that implements and tests the feature, if another one does.
     pub fn subskill(&self) -> Option<&str> {
         self.ext.as_ref().and_then(|ext| ext.subskill.as_deref())
+    }
+
+    /// Returns the file of the script that implements the feature or is context for it, if there is one.
+    pub fn script(&self) -> Option<&str> {
+        self.ext.as_ref().and_then(|ext| ext.script.as_deref())
     }
 
     /// Returns whether the feature applies to every goal.

@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
+use kube::core::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,15 +14,16 @@ pub struct Memory {
     /// The use of the memory bank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank: Option<BankUse>,
-    /// The first content of notes of the memory bank, by name: a core note such as `projectbrief`, or `details/<name>`. A note that exists
-    /// is never changed.
+    /// The first content of notes of the memory bank, by name: a core note such as `projectbrief`, or `details/<name>`. The worker of a
+    /// Job writes each note that does not exist before the first prompt. A note that exists is never changed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 12, "additionalProperties" = {"type": "string", "maxLength": 4096}))]
+    #[x_kube(validation = note_names())]
     pub notes: BTreeMap<String, String>,
-    /// The core notes that a Job reads at its start. Default: all.
+    /// The core notes that a Job reads at its start. The agent can still read the others. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 6), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
-    pub scope: Option<Vec<String>>,
+    #[schemars(length(max = 6), extend("x-kubernetes-list-type" = "set"))]
+    pub scope: Option<Vec<CoreNote>>,
     /// What happens to the Skill's directory in the memory when the Skill is deleted. `Delete` removes it, after the running Jobs
     /// of the Skill have ended. If the directory cannot be removed within five minutes, the Skill is deleted all the same, and an
     /// Event says what stays. Default: `Retain`.
@@ -32,6 +34,50 @@ pub struct Memory {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16), regex(pattern = r"^[1-9][0-9]{0,12}(k|M|G|T|Ki|Mi|Gi|Ti)?$"))]
     pub soft_limit: Option<String>,
+}
+
+/// The rule for the names of notes. `bloomery_files::bank` has the same grammar, with `.md` at the end.
+fn note_names() -> Rule {
+    Rule::new(
+        "self.all(name, name.matches('^(projectbrief|productContext|systemPatterns|techContext|activeContext|progress\
+         |details/[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$'))",
+    )
+    .message(
+        "each name must be projectbrief, productContext, systemPatterns, techContext, activeContext, progress, or details/NAME, where NAME \
+         has at most 64 letters, digits, dots, - and _, and does not begin with a dot",
+    )
+}
+
+/// A core note of the memory bank.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::EnumIter,
+    strum::EnumString,
+)]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum CoreNote {
+    /// The purpose of the work.
+    Projectbrief,
+    /// The people that the work is for, and what they need.
+    ProductContext,
+    /// How the parts of the work fit together.
+    SystemPatterns,
+    /// The technologies, and how to use them.
+    TechContext,
+    /// The current state of the work.
+    ActiveContext,
+    /// What is done, and what is left.
+    Progress,
 }
 
 /// What happens to the directory of a Skill when the Skill is deleted.

@@ -31,6 +31,9 @@ async fn a_bad_skill_is_refused_with_the_path_of_the_field() {
             ("spec.problem.statement", "at least 1", json!({"problem": {"statement": ""}})),
             ("spec.problem", "Required value", json!({"problem": null})),
             ("spec.version", "greater than or equal to 1", json!({"version": 0})),
+            ("spec.memory.notes", "each name must be", json!({"memory": {"notes": {"progress": "x", "../x": "x"}}})),
+            ("spec.memory.notes.progress", "4096", json!({"memory": {"notes": {"progress": "x".repeat(4097)}}})),
+            ("spec.memory.scope[0]", "Unsupported value", json!({"memory": {"scope": ["progress.md"]}})),
             ("spec.version", "less than or equal to 2147483647", json!({"version": 202_601_011_200_u64})),
         ];
         refuses_each(&tenant.skills(), &skill(), cases).await;
@@ -311,6 +314,8 @@ async fn a_bad_job_is_refused_with_the_path_of_the_field() {
             ("spec.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),
             ("spec.limits.duration", "should match", limits(json!({"duration": "soon"}))),
             ("spec.runKey", "should match", json!({"runKey": "Refund 0"})),
+            ("spec.memoryScope[0]", "Unsupported value", json!({"memoryScope": ["notes"]})),
+            ("spec.memoryScope[1]", "Duplicate value", json!({"memoryScope": ["progress", "progress"]})),
             ("spec.continues", "should match", json!({"continues": "Refund 0"})),
             ("spec.continues", "at least 1", json!({"continues": ""})),
             ("spec.continues", "cannot continue itself", json!({"continues": "broken"})),

@@ -141,6 +141,24 @@ async fn the_mode_of_a_job_cannot_change() {
 }
 
 #[tokio::test]
+async fn the_notes_that_a_job_reads_cannot_change() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        // The Skill does not exist, so that the operator starts no worker.
+        let absent = with_fields(job(), &json!({"skill": "absent"}));
+        jobs.create("all", &absent).await;
+        jobs.create("some", &with_fields(absent, &json!({"memoryScope": ["progress"]}))).await;
+        let set = async |name: &str, scope: Value| jobs.change(name, &json!({"spec": {"memoryScope": scope}})).await;
+        set("some", json!(["progress"])).await.expect("unchanged");
+        for scope in [json!(["progress", "techContext"]), json!([]), Value::Null] {
+            assert_refused(set("some", scope).await, "spec.memoryScope: ");
+        }
+        assert_refused(set("all", json!(["progress"])).await, "create another Job");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_cancelled_job_stays_cancelled() {
     story(async |tenant| {
         let jobs = tenant.jobs();

@@ -36,6 +36,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         tenant_tools: attempt.tenant_tools.clone(),
         replies: replies_that_fit(attempt.replies.iter().cloned()),
         continues: attempt.continues.as_ref().map(Continued::for_worker),
+        memory_scope: attempt.memory_scope.clone(),
         report: Some(attempt.report.clone()),
     };
     let sealed = run::seal(&part)
@@ -74,7 +75,7 @@ fn replies_that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply
 mod tests {
     use super::*;
     use crate::job::fixtures::valid_attempt;
-    use bloomery_crds::v1alpha1::ToolPolicy;
+    use bloomery_crds::v1alpha1::{CoreNote, ToolPolicy};
 
     #[test]
     fn the_part_holds_the_job_its_revision_its_models_and_its_resources() {
@@ -102,6 +103,14 @@ mod tests {
         attempt.tenant_tools = Some(ToolPolicy { allowed: None, blocked: vec!["send_*".to_owned()] });
         let sealed = build_job_part(&attempt).unwrap();
         assert_eq!(run::open_job_part(&sealed.text, &sealed.digest).unwrap().tenant_tools, attempt.tenant_tools);
+    }
+
+    #[test]
+    fn the_scope_of_the_job_in_the_memory_bank_is_in_the_part() {
+        let mut attempt = valid_attempt();
+        attempt.memory_scope = Some(vec![CoreNote::Progress]);
+        let sealed = build_job_part(&attempt).unwrap();
+        assert_eq!(run::open_job_part(&sealed.text, &sealed.digest).unwrap().memory_scope, attempt.memory_scope);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{affinity, tenant_volumes, volumes};
 use crate::job::paths;
 use crate::job::validate::ValidAttempt;
+use crate::network::destination;
 use crate::owned;
 use crate::settings::{LogFormat, PodDefaults, WorkerSettings};
 use crate::worker_pod;
@@ -55,14 +56,19 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
     ]);
     labels.extend(attempt.run_key.iter().map(|key| (names::LABEL_RUN_KEY.to_owned(), key.clone())));
     labels.extend(affinity::labels(attempt));
+    let mut annotations = BTreeMap::from([
+        (names::ANNOTATION_JOB_PART.to_owned(), part.text.clone()),
+        (SAFE_TO_EVICT_ANNOTATION.to_owned(), "true".to_owned()),
+    ]);
+    if !attempt.connects_to.is_empty() {
+        let connects_to = destination::to_annotation(&attempt.connects_to);
+        annotations.insert(names::ANNOTATION_CONNECTS_TO.to_owned(), connects_to);
+    }
     ObjectMeta {
         name: Some(names::worker_pod(&attempt.job.name, attempt.number, &attempt.job.uid)),
         namespace: Some(attempt.job.namespace.clone()),
         labels: Some(labels),
-        annotations: Some(BTreeMap::from([
-            (names::ANNOTATION_JOB_PART.to_owned(), part.text.clone()),
-            (SAFE_TO_EVICT_ANNOTATION.to_owned(), "true".to_owned()),
-        ])),
+        annotations: Some(annotations),
         owner_references: Some(vec![attempt.owner.clone()]),
         ..ObjectMeta::default()
     }
@@ -82,7 +88,7 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, pod: &PodDefaults, pa
             deadline.min(MAX_DEADLINE_SECONDS),
         )
     };
-    if let Some(sidecar) = &attempt.sidecar {
+    for sidecar in &attempt.sidecars {
         sidecar.add_to(&mut spec, settings, tenant_volumes::filesystem_mounts(attempt));
     }
     spec
@@ -119,9 +125,7 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
     let secret_wait = settings.secret_wait.as_secs().min(deadline_seconds(attempt) - SECRET_WAIT_MARGIN_SECONDS);
     args.push(format!("--secret-wait={secret_wait}"));
     args.extend(settings.skill_directory.worker_args());
-    args.extend(settings.endpoint_ranges.iter().map(|range| format!("--endpoint-range={range}")));
-    args.extend(attempt.shared_hosts.iter().map(|host| format!("--shared-host={host}")));
-    args.extend(attempt.denied_ranges.iter().map(|range| format!("--deny-range={range}")));
+    args.extend(worker_pod::address_args(settings, &attempt.shared_hosts, &attempt.denied_ranges));
     args
 }
 
@@ -140,6 +144,7 @@ mod tests {
     use super::*;
     use crate::job::fixtures::{mcp_settings, valid_attempt, worker_settings};
     use crate::job::validate::BoundResources;
+    use crate::mcp_container::scripts;
     use crate::mcp_container::sidecar::Sidecar;
     use bloomery_crds::v1alpha1::McpServer;
 
@@ -165,12 +170,20 @@ mod tests {
         }))
         .unwrap();
         let sidecar = Sidecar::new(container, None, &mcp_settings()).unwrap().with_secrets(&bound);
-        ValidAttempt { sidecar: Some(sidecar), ..valid_attempt() }
+        ValidAttempt { sidecars: vec![sidecar], ..valid_attempt() }
     }
 
     #[test]
     fn the_whole_pod_with_an_mcp_server() {
         insta::assert_snapshot!(yaml(&built(&with_sidecar())));
+    }
+
+    #[test]
+    fn the_whole_pod_with_an_mcp_server_and_scripts() {
+        let mut attempt = with_sidecar();
+        let spec = crate::skill::fixtures::with_scripts().spec;
+        attempt.sidecars.extend(scripts::sidecar(&spec, &attempt.revision.name, &mcp_settings()).unwrap());
+        insta::assert_snapshot!(yaml(&built(&attempt)));
     }
 
     #[test]

@@ -3,58 +3,29 @@
 
 use crate::job::paths;
 use crate::job::validate::{Filesystem, ValidAttempt};
-use crate::worker_pod::read_only_mount;
-use bloomery_crds::run::{CaObject, ResourceSource};
-use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount,
-};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::worker_pod::{Credentials, volume, volume_names};
+use bloomery_crds::run::ResourceSource;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, Volume, VolumeMount};
+use std::collections::BTreeMap;
 
 /// The volumes. Each Secret and each claim is one volume.
 pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
-    let secrets = secrets(attempt);
-    let secrets = secrets.iter().map(|(secret, volume)| Volume {
-        name: volume.clone(),
-        // Optional: the pod starts without the Secret, and the worker reports that it is missing.
-        secret: Some(SecretVolumeSource {
-            secret_name: Some((*secret).to_owned()),
-            optional: Some(true),
-            ..SecretVolumeSource::default()
-        }),
-        ..Volume::default()
-    });
-    let config_maps = config_maps(attempt);
-    let config_maps = config_maps.iter().map(|(config_map, volume)| Volume {
-        name: volume.clone(),
-        // Optional, like the Secrets.
-        config_map: Some(ConfigMapVolumeSource {
-            name: (*config_map).to_owned(),
-            optional: Some(true),
-            ..ConfigMapVolumeSource::default()
-        }),
-        ..Volume::default()
-    });
     let claims = claims(attempt);
-    let claims = claims.iter().map(|(claim, volume)| Volume {
-        name: volume.clone(),
+    let claims = claims.iter().map(|(claim, name)| Volume {
         // Read-only in the volume and not only in the mount, because otherwise the kubelet changes the group of the
         // user's files.
         persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
             claim_name: (*claim).to_owned(),
             read_only: is_read_only(attempt, claim).then_some(true),
         }),
-        ..Volume::default()
+        ..volume(name)
     });
-    secrets.chain(config_maps).chain(claims).collect()
+    credentials(attempt).volumes().into_iter().chain(claims).collect()
 }
 
 /// The mounts of the volumes.
 pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
-    let secrets = secrets(attempt);
-    let secrets = secrets.iter().map(|(secret, volume)| read_only_mount(volume, &paths::secret(secret)));
-    let config_maps = config_maps(attempt);
-    let config_maps = config_maps.iter().map(|(name, volume)| read_only_mount(volume, &paths::config_map(name)));
-    secrets.chain(config_maps).chain(filesystem_mounts(attempt)).collect()
+    credentials(attempt).mounts().into_iter().chain(filesystem_mounts(attempt)).collect()
 }
 
 /// The mounts of the file systems that the Job binds.
@@ -73,49 +44,23 @@ pub(super) fn filesystem_mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     filesystems.collect()
 }
 
-/// The required Secrets, with the names of their volumes. The volumes are numbered, because the name of a Secret may be
-/// too long for the name of a volume.
-fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
+/// The Secrets and `ConfigMap`s of Models, of bound resources, and of an MCP server outside of the cluster.
+fn credentials(attempt: &ValidAttempt) -> Credentials<'_> {
     let of_models = attempt.models.iter().filter_map(|model| model.api_key.as_ref());
     let of_resources = attempt.bound.resources.iter().filter_map(|resource| match &resource.source {
         ResourceSource::Secret(key) => Some(key),
         ResourceSource::Value(_) | ResourceSource::Mount { .. } | ResourceSource::ForServer { .. } => None,
     });
-    let of_headers = attempt.external_mcp.iter().flat_map(|server| &server.headers).map(|header| &header.file);
-    let of_certificates = certificates(attempt).filter_map(|object| match object {
-        CaObject::Secret(name) => Some(name.as_str()),
-        CaObject::ConfigMap(_) => None,
-    });
-    let keys = of_models.chain(of_resources).chain(of_headers).map(|key| key.secret.as_str());
-    volume_names("secret", keys.chain(of_certificates))
-}
-
-/// The objects with the certificates of Models and of an MCP server.
-fn certificates(attempt: &ValidAttempt) -> impl Iterator<Item = &CaObject> {
-    let of_models = attempt.models.iter().filter_map(|model| model.ca.as_ref());
-    let of_server = attempt.external_mcp.iter().filter_map(|server| server.ca.as_ref());
-    of_models.chain(of_server).map(|ca| &ca.object)
-}
-
-/// The required `ConfigMap`s, with the names of their volumes.
-fn config_maps(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
-    let of_certificates = certificates(attempt).filter_map(|object| match object {
-        CaObject::ConfigMap(name) => Some(name.as_str()),
-        CaObject::Secret(_) => None,
-    });
-    volume_names("configmap", of_certificates)
+    let of_server = attempt.external_mcp.iter().flat_map(|server| &server.headers).map(|header| &header.file);
+    let ca_of_models = attempt.models.iter().filter_map(|model| model.ca.as_ref());
+    let ca_of_server = attempt.external_mcp.iter().filter_map(|server| server.ca.as_ref());
+    Credentials::new(of_models.chain(of_resources).chain(of_server), ca_of_models.chain(ca_of_server))
 }
 
 /// The bound claims, with the names of their volumes. A pod with two volumes of one claim never starts
 /// (kubernetes/kubernetes#132921).
 fn claims(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     volume_names("claim", attempt.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
-}
-
-/// Names a volume for each object.
-fn volume_names<'a>(prefix: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
-    let names: BTreeSet<&str> = names.collect();
-    names.into_iter().enumerate().map(|(index, name)| (name, format!("{prefix}-{index}"))).collect()
 }
 
 /// Returns whether every binding of the claim is read-only.
@@ -132,7 +77,8 @@ fn is_read_only(attempt: &ValidAttempt, claim: &str) -> bool {
 mod tests {
     use super::*;
     use crate::job::fixtures::{filesystem, valid_attempt};
-    use bloomery_crds::run::{CaFile, ExternalMcp, KeyFile, SecretHeader};
+    use bloomery_crds::run::{CaFile, CaObject, ExternalMcp, KeyFile, SecretHeader};
+    use std::collections::BTreeSet;
 
     fn attempt_with(filesystems: Vec<Filesystem>) -> ValidAttempt {
         let mut attempt = valid_attempt();

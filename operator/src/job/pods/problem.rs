@@ -35,12 +35,12 @@ pub(super) fn find(
     node_lost(pod, status, container, now)
         .map(|message| PodProblem { reason: Reason::NodeLost, message })
         .or_else(|| unscheduled(name, pod, status, now))
-        .or_else(|| of_mcp_server(pod, now))
+        .or_else(|| of_sidecar(pod, now))
         .or_else(|| waiting(name, pod, container, now))
 }
 
-/// Finds the problem of an MCP server that the pod has as a sidecar. The worker starts after it.
-fn of_mcp_server(pod: &Pod, now: Timestamp) -> Option<PodProblem> {
+/// Finds the problem of a sidecar of the pod. The worker starts after it.
+fn of_sidecar(pod: &Pod, now: Timestamp) -> Option<PodProblem> {
     let problem::Problem { reason, message } = problem::find(pod, now)?;
     Some(PodProblem { reason, message })
 }

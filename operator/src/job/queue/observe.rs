@@ -2,7 +2,7 @@
 
 use super::values::QueuedJob;
 use crate::caches::Guarded;
-use crate::context::Context;
+use crate::job::fetch::FetchedJob;
 use crate::job::validate::checked_status;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use kube::core::ResourceExt;
@@ -24,8 +24,7 @@ pub(super) fn is_unchecked(skill: &Guarded<Skill>) -> bool {
     skill.0.as_ref().is_ok_and(|skill| checked_status(skill).is_none())
 }
 
-/// Returns whether the Skill of a Job exists and is not checked yet.
-pub(super) fn is_skill_unchecked(context: &Context, job: &Job) -> bool {
-    let namespace = job.namespace().unwrap_or_default();
-    context.caches.skills.get(&namespace, &job.spec.skill).is_some_and(|skill| is_unchecked(&skill))
+/// Returns whether a Job that never started waits until its Skill is checked.
+pub(super) fn waits_for_check(fetched: &FetchedJob) -> bool {
+    fetched.status.skill_revision.is_none() && fetched.skill.as_deref().is_some_and(is_unchecked)
 }

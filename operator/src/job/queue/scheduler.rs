@@ -181,8 +181,7 @@ impl Scheduler {
         self.namespaces.get_mut(namespace)?.quota.as_mut()
     }
 
-    /// Returns whether a Job has a place.
-    pub fn has_place(&self, uid: &str) -> bool {
+    fn has_place(&self, uid: &str) -> bool {
         self.jobs.get(uid).is_some_and(|entry| entry.has_place)
     }
 

@@ -44,6 +44,32 @@ async fn a_job_without_bindings_has_no_policy() {
     let api = tenant();
     reconcile_isolated(&api).await;
     assert_eq!(api.writes(), [format!("create {POD_1}"), format!("status {JOB}")]);
+    assert_eq!(connects_to(&api), "x:443");
+}
+
+/// What the pod lists that the policy of the Skill allows to it.
+fn connects_to(api: &FakeApi) -> Value {
+    api.get(POD_1)["metadata"]["annotations"][names::ANNOTATION_CONNECTS_TO].clone()
+}
+
+#[tokio::test]
+async fn a_pod_lists_only_what_the_policy_of_its_skill_allows() {
+    let api = binding("https://docs.example.com/v1");
+    reconcile_isolated(&api).await;
+    assert_eq!(connects_to(&api), "x:443");
+
+    // The revision names another Model than the Skill does now.
+    let api = tenant();
+    let spec = |model: &str| json!({ "problem": { "statement": "refunds" }, "engine": { "model": model } });
+    put_skill_with(&api, &spec("other"), REVISION);
+    let mut other = api.get(MODEL);
+    (other["metadata"]["name"], other["spec"]["baseUrl"]) = (json!("other"), json!("https://other.example:9443/v1"));
+    api.put(&MODEL.replace("default", "other"), other);
+    api.change(SKILL, |skill| skill["spec"] = spec("default"));
+    reconcile_isolated(&api).await;
+    assert_eq!(connects_to(&api), Value::Null);
+    let rules = api.get(POLICY)["spec"]["egress"].clone();
+    assert_eq!((rules.as_array().unwrap().len(), &rules[0]["ports"][0]["port"]), (1, &json!(9443)));
 }
 
 #[tokio::test]

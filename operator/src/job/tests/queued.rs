@@ -182,6 +182,26 @@ async fn jobs_keep_their_turns_while_their_skill_is_checked() {
 }
 
 #[tokio::test]
+async fn a_job_that_got_a_place_keeps_it_while_its_skill_is_checked() {
+    let mut tenant = Tenant::new(3, &[]);
+    tenant.set_maximum_of_skill(&json!(1));
+    for number in 0..3 {
+        tenant.reconcile(number).await;
+    }
+    tenant.set_maximum_of_skill(&json!(2));
+    // The cache of the third Job has the higher maximum before the change is known as unchecked.
+    tenant.reconcile(2).await;
+    assert_eq!(tenant.woken(), ["j1"]);
+    let generation = tenant.api.get(SKILL)["metadata"]["generation"].as_i64().unwrap();
+    tenant.api.change(SKILL, |skill| skill["metadata"]["generation"] = json!(generation + 1));
+    tenant.reconcile(1).await;
+    assert_eq!((tenant.status(1).1.as_str(), tenant.woken()), ("SkillNotReady", vec![]));
+    tenant.api.change(SKILL, |skill| skill["status"]["observedGeneration"] = json!(generation + 1));
+    tenant.reconcile(1).await;
+    assert_eq!(tenant.status(1).1, "Starting");
+}
+
+#[tokio::test]
 async fn a_place_that_is_not_used_goes_to_the_next_job() {
     let mut tenant = Tenant::new(2, &["--max-running-jobs=1"]);
     tenant.api.remove(MODEL);

@@ -1,15 +1,17 @@
 //! The validated attempt: the only input of the build step.
 
 use crate::mcp_container::sidecar::Sidecar;
+use crate::network::destination::Destination;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
 use bloomery_crds::tool_pins::ToolPins;
-use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, PodSettings, RevisionRef, ToolPolicy};
+use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, CoreNote, LogPosition, PodSettings, RevisionRef, ToolPolicy};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use std::collections::BTreeSet;
 
 /// An attempt whose pod can be built: all its inputs are read, checked and resolved.
 #[derive(Debug, Clone)]
@@ -42,12 +44,14 @@ pub struct ValidAttempt {
     pub models: Vec<ModelEndpoint>,
     /// The credentials of an MCP server outside of the cluster.
     pub external_mcp: Option<ExternalMcp>,
-    /// The MCP server that the pod has as a sidecar.
-    pub sidecar: Option<Sidecar>,
+    /// The MCP servers that the pod has as sidecars: that of the Job, and the one that runs the scripts of the Skill.
+    pub sidecars: Vec<Sidecar>,
     /// The settings that the Skill makes for its worker pods.
     pub pod: Option<PodSettings>,
     /// The resources that the Job binds.
     pub bound: BoundResources,
+    /// What the network policy of the Skill allows the worker to connect to. It allows this until the worker has ended.
+    pub connects_to: BTreeSet<Destination>,
     /// The network policy of the Job, if the one of its Skill is not enough.
     pub network_policy: Option<NetworkPolicy>,
     /// The hosts that the worker may connect to at private addresses.
@@ -66,6 +70,8 @@ pub struct ValidAttempt {
     pub asked: Vec<AskedCall>,
     /// The Job that this one continues.
     pub continues: Option<Continued>,
+    /// The core notes that the Job reads at its start. `None` for all that the Skill has in its scope.
+    pub memory_scope: Option<Vec<CoreNote>>,
     /// The replies that the log may not have yet.
     pub replies: Vec<GivenReply>,
     /// The pins of the tools of the MCP server, if they belong to the server of the revision.

@@ -1,4 +1,4 @@
-//! Resolves what the worker of an attempt connects to, in addition to what the network policy of its Skill allows.
+//! Resolves what the worker of an attempt connects to, and builds the network policy of its Job.
 
 use crate::caches::Guarded;
 use crate::job::plan::Wait;
@@ -57,28 +57,31 @@ pub(super) struct Connections<'a> {
     pub bound: &'a [BoundResource],
 }
 
-/// Builds the network policy of a Job; none if the policy of its Skill allows all that the attempt connects to.
-///
-/// The Job needs a policy of its own if it binds an API, or if its revision names other Models or another server than the Skill now.
-pub(super) fn job_policy(
-    (job, owner): (&JobIdentity, &OwnerReference),
-    (skill_name, skill): (&str, Option<&Guarded<Skill>>),
+/// Separates what an attempt connects to: what the policy of its Skill allows, and what the Job needs a policy of its own for. That is
+/// what the Job binds, and the Models and the server that its revision names and the Skill no longer does.
+pub(super) fn separate(
+    skill: Option<&Guarded<Skill>>,
     connections: &Connections<'_>,
     models: &BTreeMap<String, Arc<Guarded<Model>>>,
-    egress: &Egress<'_>,
-) -> Option<NetworkPolicy> {
-    if !egress.has_policies() {
-        return None;
-    }
+) -> (BTreeSet<Destination>, BTreeSet<Destination>) {
     let Connections { compiled, models: called, bound } = connections;
-    let of_skill: BTreeSet<Destination> = skill
+    let of_skill = skill
         .and_then(|skill| skill.0.as_ref().ok())
-        .map(|skill| destination::of_skill(&skill.spec, models, false))
+        .map(|skill| destination::of_skill(&skill.spec, models))
         .unwrap_or_default();
     let of_attempt = destination::of_attempt(compiled.mcp_server.as_ref(), called, bound);
-    let rules: Vec<_> =
-        of_attempt.difference(&of_skill).filter_map(|destination| egress.rule(destination).ok()).collect();
-    if rules.is_empty() {
+    of_attempt.into_iter().partition(|destination| of_skill.contains(destination))
+}
+
+/// Builds the network policy of a Job that allows these destinations; none if there is no rule for any of them.
+pub(super) fn job_policy(
+    (job, owner): (&JobIdentity, &OwnerReference),
+    skill_name: &str,
+    destinations: &BTreeSet<Destination>,
+    egress: &Egress<'_>,
+) -> Option<NetworkPolicy> {
+    let rules: Vec<_> = destinations.iter().filter_map(|destination| egress.rule(destination).ok()).collect();
+    if rules.is_empty() || !egress.has_policies() {
         return None;
     }
     let mut labels = owned::labels("worker");

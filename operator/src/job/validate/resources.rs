@@ -5,10 +5,11 @@ use crate::job::paths::{self, key_file};
 use crate::job::plan::Wait;
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::Reason;
+use bloomery_crds::memory_scope;
 use bloomery_crds::names::MEMORY_CLAIM;
 use bloomery_crds::resources::{faults, is_for_server, is_used_by_endpoint};
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
-use bloomery_crds::v1alpha1::{Binding, ClaimBinding, McpServer, ResourceDeclaration};
+use bloomery_crds::v1alpha1::{Binding, ClaimBinding, JobSpec, McpServer, ResourceDeclaration, SkillSpec};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,6 +46,15 @@ pub(super) fn resolve_resources(
         return Err(not_found(&missing));
     }
     Ok(bound)
+}
+
+/// Checks that the Job leaves out notes of the scope of its Skill, and adds none. The wait lists every fault.
+pub(super) fn check_memory_scope(skill: &SkillSpec, job: &JobSpec) -> Result<(), Wait> {
+    let faults = memory_scope::faults(skill, job.memory_scope.as_deref());
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(Wait::new(Reason::ResourcesInvalid, join_sentences(&faults, MAX_LIST_BYTES)))
 }
 
 /// Returns a fault for each binding of the tenant's memory, because the memory holds the directories of all Skills. The
@@ -187,6 +197,21 @@ mod tests {
         let claims = BTreeMap::from([("src".to_owned(), deleted_claim)]);
         let wait = resolve_resources(&declared(), None, &bindings, &claims).unwrap_err();
         assert_eq!(wait.reason, Reason::ResourceNotFound);
+    }
+
+    #[test]
+    fn a_scope_beyond_that_of_the_skill_is_invalid() {
+        let skill = json!({"problem": {"statement": "help"}, "memory": {"scope": ["projectbrief", "progress"]}});
+        let skill: SkillSpec = serde_json::from_value(skill).unwrap();
+        let check = |scope: Value| {
+            let job: JobSpec = serde_json::from_value(json!({"goal": "x", "memoryScope": scope})).unwrap();
+            check_memory_scope(&skill, &job)
+        };
+        assert_eq!(check(json!(["progress"])), Ok(()));
+        assert_eq!(check(json!(null)), Ok(()));
+        let wait = check(json!(["techContext", "progress"])).unwrap_err();
+        assert_eq!(wait.reason, Reason::ResourcesInvalid);
+        assert!(wait.message.contains("spec.memoryScope[0]: ") && !wait.message.contains("[1]"), "{}", wait.message);
     }
 
     #[test]

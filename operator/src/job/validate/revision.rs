@@ -8,6 +8,7 @@ use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::probe::{rules_digest, server_digest};
 use bloomery_crds::run::{self, Revision};
+use bloomery_crds::scripts::revision_key;
 use bloomery_crds::tool_pins::ToolPins;
 use bloomery_crds::v1alpha1::{RevisionRef, Skill, SkillSpec, SkillStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -79,9 +80,6 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
             return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
         }
     }
-    if let Some(why) = unverified(&skill.spec, status) {
-        return Err(not_ready(format!("the Skill {name} is not ready: {why}")));
-    }
     // Absent while the Skill is within the limits.
     if let Some(limits) = conditions::find(&status.conditions, ConditionType::WithinLimits) {
         return Err(not_ready(format!("the Skill {name} is beyond a limit of its namespace: {}", limits.message)));
@@ -94,6 +92,9 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
             "the network of the Skill {name} is not ready ({}): {}",
             network.reason, network.message
         )));
+    }
+    if let Some(why) = unverified(&skill.spec, status) {
+        return Err(not_ready(format!("the Skill {name} is not ready: {why}")));
     }
     // The status of a pending claim is `Unknown`: it may be bound once the pod exists. A lost claim cannot be used.
     if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
@@ -113,13 +114,12 @@ pub fn checked_status(skill: &Skill) -> Option<&SkillStatus> {
     skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation)
 }
 
-/// Describes why the tools of a Skill are not verified; none if they are, or if no probe verifies them.
+/// Describes why the tools of a Skill are not verified; none if they are, or if it has no MCP server.
 ///
 /// A Job waits for the first verification of this server and of these rules. Later, a server that restarts with another image, or whose
 /// tools have changed, stops no Job: workers compare the tools with the pins.
 fn unverified(spec: &SkillSpec, status: &SkillStatus) -> Option<String> {
-    // A server outside of the cluster is not probed.
-    let server = spec.mcp_server.as_ref().filter(|server| server.uri.is_none())?;
+    let server = spec.mcp_server.as_ref()?;
     let tools = status.tools.as_ref().filter(|tools| tools.server == server_digest(server));
     let unmet = |kind| {
         let known = unmet_message(&status.conditions, kind);
@@ -142,20 +142,25 @@ pub(super) fn pins(compiled: &SkillSpec, skill: Option<&Guarded<Skill>>) -> Opti
     tools.pins.clone().filter(|_| tools.server == server)
 }
 
-/// Reads a revision from its ConfigMap, and verifies its digest.
+/// Reads a revision from its ConfigMap, and verifies its digest. The scripts, which the pod mounts from keys of their own, must be those
+/// of the revision.
 pub(super) fn open_revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
-    let text = stored.and_then(|map| map.data.as_ref()?.get(run::REVISION_KEY));
-    let Some(text) = text else {
+    const REMEDY: &str = ". Delete that ConfigMap, and the operator creates it again from the Skill";
+    let unusable =
+        |why: String| Wait::new(Reason::SkillNotReady, format!("the revision {} cannot be used: {why}", expected.name));
+    let data = stored.and_then(|map| map.data.as_ref());
+    let Some((data, text)) = data.and_then(|data| Some((data, data.get(run::REVISION_KEY)?))) else {
         let message = format!("the revision {} (a ConfigMap) that the Job runs on does not exist", expected.name);
         return Err(Wait::new(Reason::SkillNotReady, message));
     };
-    run::open_revision(text, &expected.digest).map_err(|error| {
-        let remedy = if error.needs_upgrade() {
-            ""
-        } else {
-            ". Delete that ConfigMap, and the operator creates it again from the Skill"
-        };
-        let message = format!("the revision {} cannot be used: {error}{remedy}", expected.name);
-        Wait::new(Reason::SkillNotReady, message)
-    })
+    let revision = run::open_revision(text, &expected.digest).map_err(|error| {
+        let remedy = if error.needs_upgrade() { "" } else { REMEDY };
+        unusable(format!("{error}{remedy}"))
+    })?;
+    let mut files = revision.spec.scripts.iter().flat_map(|scripts| &scripts.files);
+    let changed = files.find(|(file, text)| data.get(&revision_key(file)) != Some(*text));
+    match changed.map(|(file, _)| file.clone()) {
+        Some(file) => Err(unusable(format!("its script {file} was changed after the operator wrote it{REMEDY}"))),
+        None => Ok(revision),
+    }
 }

@@ -7,6 +7,7 @@ use crate::job::fixtures;
 use bloomery_crds::Digest;
 use bloomery_crds::probe::{rules_digest, server_digest};
 use bloomery_crds::run::{self, KeyFile, Revision, seal};
+use bloomery_crds::scripts::revision_key;
 use bloomery_crds::v1alpha1::{Model, Skill, SkillStatus, VerifiedTools};
 use k8s_openapi::api::core::v1::ConfigMap;
 use rstest::rstest;
@@ -103,6 +104,15 @@ fn a_job_waits_for_the_first_verification_of_server_and_rules(
 }
 
 #[test]
+fn a_job_waits_for_the_verification_of_a_server_outside_of_the_cluster() {
+    let mut skill = verified(|_| ());
+    skill.0.as_mut().unwrap().spec.mcp_server =
+        serde_json::from_value(json!({ "uri": "https://tools.example/mcp" })).unwrap();
+    let wait = current_revision("cs-tier-1", Some(&skill)).unwrap_err();
+    assert!(wait.message.contains("McpVerified=False"), "{}", wait.message);
+}
+
+#[test]
 fn a_job_waits_until_the_digest_in_the_spec_is_pinned() {
     let mut skill = verified(|_| ());
     skill.0.as_mut().unwrap().spec.mcp_server.as_mut().unwrap().tools_digest = Some(Digest::of_bytes(b"accepted"));
@@ -163,6 +173,33 @@ fn a_revision_is_used_only_if_its_digest_matches() {
     for broken in [None, Some(stored("{}"))] {
         let wait = open_revision(&expected, broken.as_ref()).unwrap_err();
         assert!(wait.message.contains("cs-tier-1-x"), "{}", wait.message);
+    }
+}
+
+#[test]
+fn a_script_that_differs_from_its_revision_is_not_mounted() {
+    let spec = crate::skill::fixtures::with_scripts().spec;
+    let files = spec.scripts.clone().unwrap().files;
+    let sealed = seal(&Revision::new("cs-tier-1", spec, None)).unwrap();
+    let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };
+    let mut map = stored(&sealed.text);
+    let data = map.data.as_mut().unwrap();
+    data.extend(files.into_iter().map(|(file, text)| (revision_key(&file), text)));
+    assert!(open_revision(&expected, Some(&map)).is_ok());
+    for changed in [Some("exit 0"), None] {
+        let mut other = map.clone();
+        let data = other.data.as_mut().unwrap();
+        match changed {
+            Some(text) => data.insert("script.check.sh".into(), text.into()),
+            None => data.remove("script.check.sh"),
+        };
+        let wait = open_revision(&expected, Some(&other)).unwrap_err();
+        assert_eq!(wait.reason, Reason::SkillNotReady);
+        assert!(
+            wait.message.contains("its script check.sh was changed after the operator wrote it"),
+            "{}",
+            wait.message
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::job::fixtures::api::FakeApi;
 use crate::job::fixtures::{self, UID, pod_uid, status};
+use crate::report::review_limit::MAX_UNPROVEN;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use base64::Engine;
@@ -18,15 +19,20 @@ use tower::ServiceExt;
 
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
 
-fn accept_token_of(api: &FakeApi, namespace: &str, pod_uid: &str) {
-    api.review_tokens(json!({
+/// The status of the review of a worker's token.
+pub(super) fn review(namespace: &str, pod_uid: &str) -> Value {
+    json!({
         "authenticated": true,
         "audiences": ["bloomery"],
         "user": {
             "username": format!("system:serviceaccount:{namespace}:cs-tier-1-worker"),
             "extra": { "authentication.kubernetes.io/pod-uid": [pod_uid] },
         },
-    }));
+    })
+}
+
+fn accept_token_of(api: &FakeApi, namespace: &str, pod_uid: &str) {
+    api.review_tokens(review(namespace, pod_uid));
 }
 
 fn store(api: &FakeApi, job: &Job) {
@@ -37,7 +43,12 @@ fn store(api: &FakeApi, job: &Job) {
 
 /// A token in the form of a worker's. The API server decides whose it is.
 fn token() -> String {
-    format!("e30.{}.c2lnbmF0dXJl", URL_SAFE_NO_PAD.encode(r#"{"aud":["bloomery"]}"#))
+    token_with("c2lnbmF0dXJl")
+}
+
+/// A token in this form, with this signature.
+pub(super) fn token_with(signature: &str) -> String {
+    format!("e30.{}.{signature}", URL_SAFE_NO_PAD.encode(r#"{"aud":["bloomery"]}"#))
 }
 
 /// An API server with a Job whose first attempt is starting. The token of a report belongs to the pod of this attempt.
@@ -151,7 +162,7 @@ async fn a_worker_of_another_namespace_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_job_with_an_impossible_name_is_refused_without_a_request() {
+async fn a_job_with_an_impossible_name_is_refused_without_a_read() {
     let api = starting();
     let router = endpoint(&api).await;
     for (named, instead) in [
@@ -166,7 +177,7 @@ async fn a_job_with_an_impossible_name_is_refused_without_a_request() {
         assert_eq!(status, 422, "{answer}");
         assert!(answer["error"].as_str().unwrap().contains("DNS label"), "{answer}");
     }
-    assert_eq!((api.reads(), api.reviews()), (vec![], 0));
+    assert_eq!((api.reads(), api.reviews()), (vec![], 1));
 }
 
 #[tokio::test]
@@ -190,8 +201,9 @@ async fn a_replaced_attempt_and_a_deleted_job_have_different_refusals() {
     store(&api, &Job { status: Some(status(2, Phase::Starting)), ..fixtures::job() });
     let router = endpoint(&api).await;
     assert_eq!(post(&router, report(3, Phase::Running)).await.0, 410);
+    assert_eq!(api.reads(), [""; 0], "the cached Job has a later attempt");
     api.remove(JOB);
-    assert_eq!(post(&router, report(3, Phase::Running)).await.0, 404);
+    assert_eq!(post(&endpoint(&api).await, report(3, Phase::Running)).await.0, 404);
 }
 
 #[tokio::test]
@@ -226,13 +238,68 @@ async fn an_invalid_request_is_refused() {
 }
 
 #[tokio::test]
-async fn a_token_of_another_form_is_refused_before_the_body_is_read() {
+async fn a_false_token_is_refused_before_the_body_is_read() {
+    let api = starting();
+    api.review_tokens(json!({ "authenticated": false }));
+    let router = endpoint(&api).await;
+    for (token, reviews) in [("token".to_owned(), 0), (token(), 1)] {
+        let endless = Body::from_stream(futures::stream::pending::<Result<Bytes, std::convert::Infallible>>());
+        let request = Request::post(PATH).header("authorization", format!("Bearer {token}")).body(endless).unwrap();
+        let (status, answer) = answer(&router, request).await;
+        assert_eq!((status, api.reviews()), (401, reviews), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn after_many_false_tokens_of_an_address_the_api_server_is_asked_for_other_addresses_only() {
+    let api = starting();
+    api.review_tokens(json!({ "authenticated": false }));
+    api.review_token(&token(), review("acme", &pod_uid(1)));
+    let router = endpoint(&api).await;
+    let from = |address: [u8; 4]| router.clone().layer(Extension(Peer(IpAddr::from(address))));
+    let (hostile, honest) = (from([10, 0, 0, 1]), from([10, 0, 0, 2]));
+    let mut refused = Vec::new();
+    for number in 0..=MAX_UNPROVEN {
+        let request =
+            Request::post(PATH).header("authorization", format!("Bearer {}", token_with(&number.to_string())));
+        refused.push(answer(&hostile, request.body(Body::empty()).unwrap()).await.0);
+    }
+    assert_eq!((refused.pop(), refused.iter().all(|status| *status == 401)), (Some(503), true));
+    assert_eq!(api.reviews(), MAX_UNPROVEN);
+    assert_eq!(post(&honest, report(3, Phase::Running)).await, acked(3));
+    // A token that is known needs no review.
+    assert_eq!(post(&hostile, report(3, Phase::Running)).await, acked(3));
+}
+
+#[tokio::test]
+async fn a_pod_has_one_request_at_a_time() {
     let api = starting();
     let router = endpoint(&api).await;
     let endless = Body::from_stream(futures::stream::pending::<Result<Bytes, std::convert::Infallible>>());
-    let request = Request::post(PATH).header("authorization", "Bearer token").body(endless).unwrap();
-    let (status, answer) = answer(&router, request).await;
-    assert_eq!((status, api.reviews()), (401, 0), "{answer}");
+    let request = Request::post(PATH).header("authorization", format!("Bearer {}", token())).body(endless).unwrap();
+    let mut first = Box::pin(router.clone().oneshot(request));
+    let mut second = Box::pin(post(&router, report(3, Phase::Running)));
+    tokio::select! {
+        biased;
+        _ = &mut first => panic!("its body does not end"),
+        () = api.until_requested("tokenreviews") => {}
+    }
+    // The first request is admitted before the second one begins.
+    tokio::select! {
+        biased;
+        _ = &mut first => panic!("its body does not end"),
+        answer = &mut second => panic!("the second request is answered: {answer:?}"),
+        () = tokio::time::sleep(Duration::from_millis(50)) => {}
+    }
+    drop(first);
+    assert_eq!(second.await, acked(3));
+}
+
+#[test]
+fn the_maximum_of_connections_leaves_half_of_the_open_files() {
+    for (files, connections) in [(None, 4096), (Some(1 << 20), 4096), (Some(1024), 512), (Some(1), 1)] {
+        assert_eq!(max_connections(files), connections);
+    }
 }
 
 #[tokio::test]
@@ -270,7 +337,7 @@ async fn a_connection_with_half_a_request_is_closed() {
     let answer = answer_to_start(router.clone(), &half_body).await;
     assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("within 10ms"), "{answer}");
     answer_to_start(router, &headers).await;
-    assert_eq!(api.reviews(), 0);
+    assert_eq!(api.reviews(), 1);
 }
 
 #[tokio::test]

@@ -2,8 +2,10 @@
 
 use super::super::validate::{InvalidSkill, ValidMcp, ValidSkill};
 use super::metadata::metadata;
+use crate::mcp_container::scripts;
 use bloomery_crds::names;
-use bloomery_crds::run::{self, McpEndpoint, Revision};
+use bloomery_crds::run::{self, McpEndpoint, REVISION_KEY, Revision};
+use bloomery_crds::scripts::revision_key;
 use bloomery_crds::v1alpha1::{RevisionRef, SkillSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 
@@ -12,17 +14,23 @@ pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), In
     let endpoint = skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) });
     // The maximum applies at once, to all Jobs of the Skill. A change of it must not create another revision.
     let spec = SkillSpec { max_running_jobs: None, ..skill.spec.clone() };
-    let revision = Revision::new(&skill.name, spec, endpoint);
+    let revision = Revision { scripts: scripts::endpoint(&spec), ..Revision::new(&skill.name, spec, endpoint) };
     let sealed = run::seal(&revision)
         .map_err(|error| InvalidSkill::new(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
     let name = names::revision(&skill.name, &sealed.digest);
     let config_map = ConfigMap {
         metadata: metadata(skill, name.clone(), "revision"),
         immutable: Some(true),
-        data: Some([(run::REVISION_KEY.to_owned(), sealed.text)].into()),
+        data: Some([(REVISION_KEY.to_owned(), sealed.text)].into_iter().chain(script_files(skill)).collect()),
         ..ConfigMap::default()
     };
     Ok((config_map, RevisionRef { name, digest: sealed.digest }))
+}
+
+/// The scripts, each under a key of its own, which is mounted as a file.
+fn script_files(skill: &ValidSkill) -> impl Iterator<Item = (String, String)> {
+    let files = skill.spec.scripts.iter().flat_map(|scripts| &scripts.files);
+    files.map(|(file, text)| (revision_key(file), text.clone()))
 }
 
 /// The URL of the MCP server for a pod of the namespace.
@@ -51,6 +59,7 @@ mod tests {
     fn the_revision_for_each_kind_of_mcp_server() {
         insta::assert_snapshot!("revision_container", yaml(&build_valid(&fixtures::with_container()).0));
         insta::assert_snapshot!("revision_service", yaml(&build_valid(&fixtures::with_service()).0));
+        insta::assert_snapshot!("revision_scripts", yaml(&build_valid(&fixtures::with_scripts()).0));
         insta::assert_snapshot!("revision_sidecar", yaml(&build_valid(&fixtures::with_sidecar()).0));
         insta::assert_snapshot!("revision_uri", yaml(&build_valid(&fixtures::with_uri()).0));
         insta::assert_snapshot!("revision_without_server", yaml(&build_valid(&fixtures::without_server()).0));
@@ -67,7 +76,7 @@ mod tests {
     #[test]
     fn a_worker_can_open_it_by_its_reference() {
         let (config_map, reference) = build_valid(&fixtures::with_service());
-        let text = &config_map.data.unwrap()[run::REVISION_KEY];
+        let text = &config_map.data.unwrap()[REVISION_KEY];
         let revision = run::open_revision(text, &reference.digest).unwrap();
         assert_eq!(revision.mcp.unwrap().url, "http://shared-orders.acme.svc:8090/mcp");
         assert_eq!(config_map.metadata.name.unwrap(), reference.name);
@@ -89,7 +98,7 @@ mod tests {
     fn the_revision_holds_the_whole_spec() {
         let skill = fixtures::complete();
         let (config_map, reference) = build_valid(&skill);
-        let text = &config_map.data.unwrap()[run::REVISION_KEY];
+        let text = &config_map.data.unwrap()[REVISION_KEY];
         insta::assert_snapshot!("revision_complete", text);
         assert_eq!(run::open_revision(text, &reference.digest).unwrap().spec, skill.spec);
     }

@@ -1,11 +1,12 @@
 //! Creates and deletes the pods of probes.
 
-use super::build::{ProbeInputs, ProbedSidecar, build_pod};
+use super::build::{ProbeInputs, ProbedExternal, ProbedSidecar, build_pod};
 use super::decide::{Plan, ProbeState, decide};
 use super::observe::{self, ProbePod, observe};
 use super::subject::{Wanted, wanted};
 use crate::context::Context;
 use crate::error::Error;
+use crate::external_mcp::resolve_external_mcp;
 use crate::mcp_container::sidecar::Sidecar;
 use crate::owned;
 use crate::pod_deletion;
@@ -86,6 +87,7 @@ async fn create(
         number,
         report,
         sidecar,
+        external: external(skill, &context.settings),
         pod: skill.spec.pods.as_ref().and_then(|pods| pods.worker.clone()),
     };
     let unserializable = |source| Error::Json { what: "the input of a probe".to_owned(), source };
@@ -104,6 +106,13 @@ async fn create(
             Ok((ProbeState::Failed(format!("the API server refuses the pod: {why}")), Some(REFUSED_RETRY_INTERVAL)))
         }
     }
+}
+
+/// Returns the MCP server of a Skill, if it is outside of the cluster.
+fn external(skill: &Skill, settings: &Settings) -> Option<ProbedExternal> {
+    let server = resolve_external_mcp(skill.spec.mcp_server.as_ref())?;
+    let shared_hosts = settings.network.shared_hosts();
+    Some(ProbedExternal { server, shared_hosts, denied_ranges: settings.network.deny.clone() })
 }
 
 /// Returns the MCP server that each Job of a Skill has of its own.

@@ -6,11 +6,12 @@ use crate::job::paths;
 use crate::mcp_container::sidecar::Sidecar;
 use crate::owned;
 use crate::settings::{LogFormat, PodDefaults, WorkerSettings};
-use crate::worker_pod::{self, part_volume, read_only_mount, revision_volume, token_volume};
+use crate::worker_pod::{self, Credentials, part_volume, read_only_mount, revision_volume, token_volume};
 use bloomery_crds::names;
 use bloomery_crds::probe::{ProbePart, SkillIdentity};
-use bloomery_crds::run::{self, ReportEndpoint, Sealed};
+use bloomery_crds::run::{self, ExternalMcp, ReportEndpoint, Sealed};
 use bloomery_crds::v1alpha1::{PodSettings, RevisionRef};
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, PodSpec, Volume, VolumeMount};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -47,6 +48,8 @@ pub struct ProbeInputs {
     pub report: ReportEndpoint,
     /// The MCP server, if each Job has one of its own.
     pub sidecar: Option<ProbedSidecar>,
+    /// The MCP server, if it is outside of the cluster.
+    pub external: Option<ProbedExternal>,
     /// The fields that the Skill sets in the pods of its workers.
     pub pod: Option<PodSettings>,
 }
@@ -60,18 +63,33 @@ pub struct ProbedSidecar {
     pub filesystems: Vec<String>,
 }
 
-/// Builds the pod of a probe. It has no Kubernetes credentials, no memory and no Secrets of Jobs, and passes the `restricted` Pod Security
-/// Standard.
+/// An MCP server outside of the cluster.
+#[derive(Debug, Clone)]
+pub struct ProbedExternal {
+    /// Its credentials and certificates.
+    pub server: ExternalMcp,
+    /// The hosts that the probe may connect to at private addresses.
+    pub shared_hosts: Vec<String>,
+    /// The ranges that the probe may never connect to.
+    pub denied_ranges: Vec<IpNet>,
+}
+
+/// Builds the pod of a probe. It has no Kubernetes credentials, no memory and no Secrets but those of `mcpServer.headers` and
+/// `mcpServer.ca`, and passes the `restricted` Pod Security Standard.
 ///
 /// # Errors
 /// If the probe's part cannot be serialized.
 pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod, serde_json::Error> {
-    let ProbeInputs { skill, owner, revision: _, wanted, number, report, sidecar: _, pod } = inputs;
+    let ProbeInputs { skill, owner, revision: _, wanted, number, report, sidecar: _, external, pod } = inputs;
     let pod = settings.pod.with_skill(pod.as_ref()).without_queue();
     let name = names::probe_pod(&skill.name, &skill.uid, &wanted.probe, *number);
-    let part =
-        ProbePart { skill: skill.clone(), pod: name.clone(), subject: wanted.subject.clone(), report: report.clone() };
-    let part = run::seal(&part)?;
+    let part = run::seal(&ProbePart {
+        skill: skill.clone(),
+        pod: name.clone(),
+        subject: wanted.subject.clone(),
+        report: report.clone(),
+        external_mcp: external.as_ref().map(|external| external.server.clone()),
+    })?;
     let mut labels = owned::labels(names::COMPONENT_PROBE);
     labels.insert(names::LABEL_SKILL.to_owned(), skill.name.clone());
     let mut metadata = ObjectMeta {
@@ -91,8 +109,8 @@ pub fn build_pod(inputs: &ProbeInputs, settings: &WorkerSettings) -> Result<Pod,
 }
 
 fn spec(inputs: &ProbeInputs, (settings, pod): (&WorkerSettings, &PodDefaults), part: &Sealed) -> PodSpec {
-    let ProbeInputs { skill, revision, sidecar, .. } = inputs;
-    let mounts = vec![
+    let ProbeInputs { skill, revision, sidecar, external, .. } = inputs;
+    let mut mounts = vec![
         read_only_mount(REVISION, paths::REVISION_DIR),
         read_only_mount(PART, PART_DIR),
         read_only_mount(TOKEN, paths::TOKEN_DIR),
@@ -102,6 +120,11 @@ fn spec(inputs: &ProbeInputs, (settings, pod): (&WorkerSettings, &PodDefaults), 
         part_volume(PART, PART_FILE, names::ANNOTATION_PROBE_PART),
         token_volume(TOKEN, paths::TOKEN_FILE),
     ];
+    if let Some(ProbedExternal { server, .. }) = external {
+        let credentials = Credentials::new(server.headers.iter().map(|header| &header.file), &server.ca);
+        volumes.extend(credentials.volumes());
+        mounts.extend(credentials.mounts());
+    }
     let directories = sidecar.iter().flat_map(|sidecar| &sidecar.filesystems).enumerate();
     let (empty, of_server): (Vec<Volume>, Vec<VolumeMount>) =
         directories.map(|(index, name)| empty_directory(index, name)).unzip();
@@ -142,6 +165,9 @@ fn args(inputs: &ProbeInputs, settings: &WorkerSettings, part: &Sealed) -> Vec<S
     }
     if settings.log_format != LogFormat::Text {
         args.push(format!("--log-format={}", settings.log_format));
+    }
+    if let Some(ProbedExternal { shared_hosts, denied_ranges, .. }) = &inputs.external {
+        args.extend(worker_pod::address_args(settings, shared_hosts, denied_ranges));
     }
     args
 }

@@ -17,10 +17,14 @@ const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(10);
 /// The longest delay before a try.
 const MAX_DELAY: SignedDuration = SignedDuration::from_mins(30);
 
+/// The longest delay before a try for a server outside of the cluster: no change of an object shows that the server or its Secrets are
+/// there.
+const MAX_DELAY_OUTSIDE: SignedDuration = SignedDuration::from_mins(2);
+
 /// The state of the verification of a Skill's MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeState {
-    /// The Skill has no MCP server that is probed.
+    /// The Skill has no MCP server.
     NoServer,
     /// The latest report is about what the Skill and its server are now.
     Verified,
@@ -60,14 +64,17 @@ pub fn decide(wanted: Option<&Wanted>, pods: &[ProbePod], is_available: bool, no
             let start = is_available.then_some(1);
             Plan { delete: Vec::new(), start, state: ProbeState::Pending, requeue_after: None }
         }
-        Some(latest) => after(latest, is_available, now),
+        Some(latest) => {
+            let longest = if wanted.is_outside { MAX_DELAY_OUTSIDE } else { MAX_DELAY };
+            after(latest, longest, is_available, now)
+        }
     };
     plan.delete.extend(others.into_iter().map(|pod| pod.metadata.clone()));
     plan
 }
 
 /// Decides on the next step after the latest try.
-fn after(latest: &ProbePod, is_available: bool, now: Timestamp) -> Plan {
+fn after(latest: &ProbePod, longest: SignedDuration, is_available: bool, now: Timestamp) -> Plan {
     let state = match (&latest.end, &latest.problem) {
         (Some(end), _) => match &end.failure {
             Some(failure) => ProbeState::Failed(failure.clone()),
@@ -79,7 +86,7 @@ fn after(latest: &ProbePod, is_available: bool, now: Timestamp) -> Plan {
         (None, None) => ProbeState::Pending,
     };
     let ended = latest.end.as_ref().map_or_else(|| latest.created + MAX_AGE, |end| end.at);
-    let due = ended + delay(latest.number);
+    let due = ended + delay(latest.number).min(longest);
     if now < due {
         return Plan { delete: Vec::new(), start: None, state, requeue_after: Some(due.duration_since(now)) };
     }

@@ -101,7 +101,7 @@ fn silent_end(pod: &Pod, status: &PodStatus, exit_code: Option<i32>) -> String {
 /// Describes what keeps a pod from running. The text stays the same between two tries of the kubelet.
 fn problem(pod: &Pod) -> Option<String> {
     let (name, status) = (pod.name_any(), pod.status.as_ref()?);
-    // A probe has no Secrets, so it waits for none.
+    // The sidecar of a probe has no Secrets, so it waits for none.
     if let Some(problem) = problem::find(pod, Timestamp::MAX) {
         return Some(problem.message);
     }

@@ -18,14 +18,15 @@ pub struct Wanted {
     pub subject: Subject,
     /// The digest that the pods of one probe share. It differs from the key of the subject if the same subject is verified again.
     pub probe: Digest,
+    /// True if the server is outside of the cluster.
+    pub is_outside: bool,
     /// True if the latest report is about this subject, and no Job has found other tools since.
     pub is_verified: bool,
 }
 
-/// Returns what the next probe of a Skill verifies. `None` if the Skill has no MCP server in the cluster. A server outside of it is not
-/// probed, because a probe has no Secrets and so cannot authenticate.
+/// Returns what the next probe of a Skill verifies. `None` if the Skill has no MCP server.
 pub fn wanted(skill: &Skill, fetched: &FetchedSkill) -> Option<Wanted> {
-    let server = skill.spec.mcp_server.as_ref().filter(|server| server.uri.is_none())?;
+    let server = skill.spec.mcp_server.as_ref()?;
     let (server_key, rules) = (server_digest(server), rules_digest(&skill.spec));
     let image = running_image(fetched);
     let key = Digest::of_value(&json!({
@@ -38,7 +39,8 @@ pub fn wanted(skill: &Skill, fetched: &FetchedSkill) -> Option<Wanted> {
         reported.filter(|tools| fetched.tools_changed_at.as_ref().is_some_and(|changed| is_outdated(tools, changed)));
     let round = outdated.map(|tools| tools.found.at.0.as_nanosecond().to_string());
     let probe = Digest::of_value(&json!([subject.key, round]));
-    Some(Wanted { is_verified: reported.is_some() && outdated.is_none(), subject, probe })
+    let is_verified = reported.is_some() && outdated.is_none();
+    Some(Wanted { is_outside: server.uri.is_some(), is_verified, subject, probe })
 }
 
 /// Returns whether a Job that found a change of tools at this time has found other tools than the latest probe.

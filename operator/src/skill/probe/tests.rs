@@ -1,9 +1,10 @@
 use super::super::fetch::FetchedSkill;
 use super::super::fixtures;
-use super::build::{ProbeInputs, ProbedSidecar, build_pod};
+use super::build::{ProbeInputs, ProbedExternal, ProbedSidecar, build_pod};
 use super::decide::{Plan, ProbeState, decide};
 use super::observe::{ProbePod, is_probe_of, observe};
 use super::subject::{Wanted, wanted};
+use crate::external_mcp::resolve_external_mcp;
 use crate::job::fixtures::{mcp_settings, worker_settings};
 use crate::mcp_container::sidecar::Sidecar;
 use crate::owned;
@@ -32,6 +33,7 @@ fn inputs(number: u32) -> ProbeInputs {
         number,
         report: ReportEndpoint { url: "https://operator:8443/v1/probes".into(), ca: "PEM".into() },
         sidecar: None,
+        external: None,
         pod: None,
     }
 }
@@ -43,6 +45,18 @@ fn inputs_with_sidecar() -> ProbeInputs {
     let server = Sidecar::new(container, None, &mcp_settings()).unwrap().with_probe_values();
     let filesystems = vec!["codebase".to_owned()];
     ProbeInputs { sidecar: Some(ProbedSidecar { server, filesystems }), ..inputs(1) }
+}
+
+fn outside() -> Wanted {
+    wanted(&fixtures::with_uri(), &FetchedSkill::default()).unwrap()
+}
+
+/// The inputs of the probe of a server outside of the cluster.
+fn inputs_outside() -> ProbeInputs {
+    let server = resolve_external_mcp(fixtures::with_uri().spec.mcp_server.as_ref()).unwrap();
+    let denied_ranges = vec!["10.1.0.0/24".parse().unwrap()];
+    let external = ProbedExternal { server, shared_hosts: vec!["gateway.ai.svc".into()], denied_ranges };
+    ProbeInputs { wanted: outside(), external: Some(external), ..inputs(1) }
 }
 
 #[test]
@@ -109,6 +123,12 @@ fn the_whole_pod_with_the_server_of_a_job() {
 }
 
 #[test]
+fn the_whole_pod_with_the_credentials_of_a_server_outside_of_the_cluster() {
+    let pod = build_pod(&inputs_outside(), &worker_settings()).unwrap();
+    insta::assert_snapshot!(serde_yaml::to_string(&serde_json::to_value(&pod).unwrap()).unwrap());
+}
+
+#[test]
 fn a_probe_ends_with_its_worker_even_if_the_server_still_runs() {
     let seen = |code: i32| {
         let mut status = ended("Running", 5, "the server does not answer\n");
@@ -167,6 +187,14 @@ fn a_failed_probe_is_repeated_after_growing_delays(#[case] number: u32, #[case] 
     assert_eq!((due.start, due.delete.len()), (Some(number + 1), 1));
     let server_is_down = plan(&failed, false, 5 + delay);
     assert_eq!((server_is_down.start, server_is_down.delete.len()), (None, 0));
+}
+
+#[test]
+fn a_server_outside_of_the_cluster_is_asked_again_after_two_minutes() {
+    let wanted = outside();
+    let failed = ProbePod { probe: wanted.probe.clone(), ..seen(40, &ended("Failed", 5, "a Secret is missing")) };
+    let start = |second| decide(Some(&wanted), std::slice::from_ref(&failed), true, at(second)).start;
+    assert_eq!((start(5 + 119), start(5 + 120)), (None, Some(41)));
 }
 
 #[test]

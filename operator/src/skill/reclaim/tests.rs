@@ -227,7 +227,8 @@ async fn a_memory_that_a_worker_cannot_write_stalls_no_job_silently() {
 async fn pods_wake_the_skills_that_depend_on_them() {
     let wakes = async |api: &FakeApi, path: &str| {
         let pod: Pod = serde_json::from_value(api.get(path)).unwrap();
-        skills_of_pod(api.operator().await.caches.skills.store(), &pod).len()
+        let operator = api.operator().await;
+        skills_of_pod(operator.caches.skills.store(), operator.caches.models.store(), &pod).len()
     };
     let (kept, deleted) = (tenant("Delete"), deleted(1));
     for api in [&kept, &deleted] {

@@ -29,7 +29,7 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Sk
         AppliedMcp::Outside => Finding::healthy(
             KIND,
             Reason::Available,
-            "the MCP server is outside of the cluster: each worker checks its address and connects to it",
+            "the MCP server is outside of the cluster: the probe and each worker check its address and connect to it",
         ),
         AppliedMcp::Sidecar => {
             Finding::healthy(KIND, Reason::Available, "each Job starts an MCP server of its own, in its pod")

@@ -17,7 +17,7 @@ const PINNED: ConditionType = ConditionType::ToolsPinned;
 const NOT_VERIFIED: &str =
     "the tools of the MCP server are not verified yet: a probe lists them once the server is available";
 
-/// Describes the verification. A Skill without an MCP server that is probed has none of these conditions.
+/// Describes the verification. A Skill without an MCP server has none of these conditions.
 pub(super) fn findings(skill: &Skill, state: &ProbeState) -> Vec<Finding> {
     let Some(server) = skill.spec.mcp_server.as_ref().filter(|_| *state != ProbeState::NoServer) else {
         return Vec::new();

@@ -1,6 +1,10 @@
 //! The network policies of a Skill.
 
+use super::super::skills_of_pod;
 use super::*;
+use crate::job::fixtures::{pod, sealed};
+use bloomery_crds::names;
+use k8s_openapi::api::core::v1::Pod;
 
 const POLICIES: &str = "/apis/networking.k8s.io/v1/namespaces/acme/networkpolicies";
 
@@ -28,6 +32,33 @@ fn connecting_to(egress: Value) -> Skill {
 
 fn service(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "acme", "name": name, "uid": name}, "spec": spec})
+}
+
+/// The path of the pod of [`connected_worker`].
+const POD: &str = "/api/v1/namespaces/acme/pods/refund-1-01234";
+
+/// A worker of the Skill whose attempt began with connections to these addresses.
+fn connected_worker(phase: &str, connects_to: &str) -> Pod {
+    let mut worker = pod(1, phase);
+    let metadata = &mut worker.metadata;
+    metadata.labels.get_or_insert_default().insert(names::LABEL_SKILL.to_owned(), "orders".to_owned());
+    let annotation = (names::ANNOTATION_CONNECTS_TO.to_owned(), connects_to.to_owned());
+    metadata.annotations = Some([annotation].into());
+    sealed(worker)
+}
+
+/// Stores a pod, and reconciles the Skill. Returns the writes of network policies.
+async fn policy_writes_with(api: &FakeApi, worker: &Pod) -> Vec<String> {
+    api.put(POD, serde_json::to_value(worker).unwrap());
+    writes(api);
+    reconcile_isolated(api).await;
+    policy_writes(api)
+}
+
+/// Returns whether workers may connect to this port at public addresses.
+fn is_open(api: &FakeApi, port: u16) -> bool {
+    let rules = api.get(&path("orders-worker"))["spec"]["egress"].as_array().unwrap().clone();
+    rules.iter().any(|rule| rule["ports"][0]["port"] == port && rule["to"][0].get("ipBlock").is_some())
 }
 
 /// A change that another writer makes to a policy.
@@ -79,24 +110,64 @@ async fn the_jobs_of_an_invalid_skill_have_a_network() {
     skill.spec.role.as_mut().unwrap().persona = Some("You are {{name}}".into());
     let api = FakeApi::default();
     put(&api, &skill);
-    let mut other = fixtures::model("other");
-    other.spec.base_url = "https://other.example:8443/v1".to_owned();
-    api.put(&MODEL.replace("default", "other"), serde_json::to_value(other).unwrap());
     reconcile_isolated(&api).await;
     assert_eq!(policy_writes(&api), ALL.map(|name| format!("apply {}", path(name))));
     assert_eq!(reason(&api, ConditionType::Accepted), "Invalid");
-    let connects_to_other = |api: &FakeApi| {
-        let rules = api.get(&path("orders-worker"))["spec"]["egress"].as_array().unwrap().clone();
-        rules.iter().any(|rule| rule["ports"][0]["port"] == 8443 && rule["to"][0].get("ipBlock").is_some())
-    };
-    assert!(!connects_to_other(&api));
-    // The earlier spec may have named another Model.
-    api.put(JOB, job_on(&json!({"name": "orders-earlier", "digest": format!("sha256:{}", "a".repeat(64))})));
-    reconcile_isolated(&api).await;
-    assert!(connects_to_other(&api));
-    policy_writes(&api);
+    // The earlier spec named another Model.
+    let earlier = connected_worker("Running", "other.example:8443");
+    assert_eq!(policy_writes_with(&api, &earlier).await, [format!("apply {}", path("orders-worker"))]);
+    assert!(is_open(&api, 8443));
     reconcile_once(&api).await;
     assert_eq!(policy_writes(&api), ALL.map(|name| format!("delete {}", path(name))));
+}
+
+#[tokio::test]
+async fn a_running_worker_keeps_its_addresses_with_two_writes_for_a_change_of_the_model() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::without_server());
+    api.change(MODEL, |model| model["spec"]["baseUrl"] = json!("https://models.example:9443/v1"));
+    reconcile_isolated(&api).await;
+    let running = connected_worker("Running", "models.example:9443");
+    assert_eq!(policy_writes_with(&api, &running).await, [""; 0], "a Job that starts costs no write of a policy");
+    api.change(MODEL, |model| model["spec"]["baseUrl"] = json!("https://models.example:9444/v1"));
+    assert_eq!(policy_writes_with(&api, &running).await, [format!("apply {}", path("orders-worker"))]);
+    assert!(is_open(&api, 9443) && is_open(&api, 9444));
+    let ended = connected_worker("Succeeded", "models.example:9443");
+    assert_eq!(policy_writes_with(&api, &ended).await, [format!("apply {}", path("orders-worker"))]);
+    assert!(!is_open(&api, 9443) && is_open(&api, 9444));
+}
+
+#[tokio::test]
+async fn an_annotation_of_a_pod_opens_nothing_that_the_tenant_may_not_have() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::without_server());
+    reconcile_isolated(&api).await;
+    let forbidden = "169.254.169.254:9443 10.0.0.7:9443 kubernetes.default.svc:9443 model.rival.svc:9443 ledger:9443";
+    assert_eq!(policy_writes_with(&api, &connected_worker("Running", forbidden)).await, [""; 0]);
+    let mut unsealed = connected_worker("Running", "models.example:9443");
+    unsealed.metadata.annotations.as_mut().unwrap().insert(names::ANNOTATION_SEAL.to_owned(), "AAAA".to_owned());
+    assert_eq!(policy_writes_with(&api, &unsealed).await, [""; 0]);
+    let mut of_another = connected_worker("Running", "models.example:9443");
+    of_another.metadata.labels.as_mut().unwrap().insert(names::LABEL_SKILL.to_owned(), "another".to_owned());
+    assert_eq!(policy_writes_with(&api, &of_another).await, [""; 0]);
+    // What others list is bounded.
+    let many: Vec<String> = (0..1000).map(|nth| format!("models.example:{}", 10_000 + nth)).collect();
+    policy_writes_with(&api, &connected_worker("Running", &many.join(" "))).await;
+    let rules = api.get(&path("orders-worker"))["spec"]["egress"].as_array().unwrap().len();
+    assert!((100..200).contains(&rules), "{rules}");
+}
+
+#[tokio::test]
+async fn a_worker_wakes_its_skill_only_if_it_connects_to_what_the_skill_no_longer_names() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::without_server());
+    let context = api.operator().await;
+    let woken = |pod: &Pod| skills_of_pod(context.caches.skills.store(), context.caches.models.store(), pod).len();
+    for phase in ["Pending", "Running", "Succeeded"] {
+        assert_eq!(woken(&connected_worker(phase, "models.example:443")), 0, "{phase}");
+        assert_eq!(woken(&connected_worker(phase, "earlier.example:443 models.example:443")), 1, "{phase}");
+    }
+    assert_eq!(woken(&pod(1, "Running")), 0);
 }
 
 #[tokio::test]
@@ -134,6 +205,7 @@ async fn a_server_outside_of_the_cluster_at_a_private_address_stalls_the_skill()
     for _ in 0..2 {
         reconcile_isolated(&api).await;
         assert_eq!(reason(&api, ConditionType::Stalled), "EgressNotAllowed");
+        assert!(!writes(&api).iter().any(|write| write.contains("/pods/")), "no probe asks the server");
     }
     // The rules of addresses do not depend on network policies.
     reconcile_once(&api).await;

@@ -1,18 +1,23 @@
-//! Resolves the lists that come from ConfigMaps.
+//! Resolves the lists and scripts that come from ConfigMaps.
 
 use super::{InvalidSkill, ValidSkill};
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::lists::{self, ConfigMaps, Fault};
+use bloomery_crds::lists::{self, ConfigMaps, Fault, SCRIPTS_FIELD};
 
-/// Replaces `policy.listsFrom` of a Skill with the texts in the ConfigMaps of its namespace, so that its revision has them.
+/// Replaces `policy.listsFrom` and `scripts.configMap` of a Skill with the texts in the ConfigMaps of its namespace, so that its revision
+/// has them.
 pub fn resolve_lists(mut skill: ValidSkill, config_maps: &ConfigMaps) -> Result<ValidSkill, InvalidSkill> {
     match lists::resolve(&mut skill.spec, config_maps) {
         Ok(()) => Ok(skill),
-        Err(faults) => {
-            let all_are_missing = faults.iter().all(|fault| fault.error.is_missing());
-            let reason = if all_are_missing { Reason::ListNotFound } else { Reason::Invalid };
-            Err(InvalidSkill { reason, faults: faults.iter().map(with_remedy).collect() })
-        }
+        Err(faults) => Err(InvalidSkill { reason: reason(&faults), faults: faults.iter().map(with_remedy).collect() }),
+    }
+}
+
+fn reason(faults: &[Fault]) -> Reason {
+    match faults {
+        _ if !faults.iter().all(|fault| fault.error.is_missing()) => Reason::Invalid,
+        [fault] if fault.path == SCRIPTS_FIELD => Reason::ScriptsNotFound,
+        _ => Reason::ListNotFound,
     }
 }
 
@@ -21,6 +26,8 @@ fn with_remedy(fault: &Fault) -> String {
         lists::Error::ConfigMapNotFound(_) => "create it, and the Skill becomes ready by itself",
         lists::Error::KeyNotFound { .. } => "add the key, and the Skill becomes ready by itself",
         lists::Error::TooManyTexts { .. } | lists::Error::TextTooLong { .. } => "shorten it",
+        // It names its remedy.
+        lists::Error::Scripts { .. } => return format!("{fault}."),
     };
     format!("{fault}: {remedy}.")
 }
@@ -53,6 +60,26 @@ mod tests {
         let fault = "spec.policy.listsFrom.payees: the ConfigMap bank-lists does not exist: create it, and the Skill becomes \
                      ready by itself.";
         assert_eq!(invalid, InvalidSkill { reason: Reason::ListNotFound, faults: vec![fault.to_owned()] });
+    }
+
+    #[test]
+    fn scripts_without_their_config_map_wait_for_it() {
+        let mut skill = fixtures::with_scripts();
+        skill.spec.scripts.as_mut().unwrap().config_map = Some("checks".into());
+        let resolved = |config_maps: &ConfigMaps| resolve_lists(validate(&skill).unwrap(), config_maps);
+        let invalid = resolved(&ConfigMaps::new()).unwrap_err();
+        assert_eq!(invalid.reason, Reason::ScriptsNotFound);
+        assert!(
+            invalid.faults[0].starts_with("spec.scripts.configMap: the ConfigMap checks does not exist: create it")
+        );
+        let with = |file: &str| -> ConfigMaps {
+            [("checks".to_owned(), [(file.to_owned(), "exit 0".to_owned())].into())].into()
+        };
+        let invalid = resolved(&with("check.sh")).unwrap_err();
+        assert_eq!(invalid.reason, Reason::Invalid);
+        assert!(invalid.faults[0].ends_with("which is also in files: remove one of them."), "{:?}", invalid.faults);
+        let files = resolved(&with("more.sh")).unwrap().spec.scripts.unwrap().files;
+        assert_eq!(files.into_keys().collect::<Vec<_>>(), ["check.py", "check.sh", "more.sh"]);
     }
 
     #[test]

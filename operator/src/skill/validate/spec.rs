@@ -5,10 +5,11 @@
 
 use bloomery_cel::Dialect;
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
+use bloomery_crds::features;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
-use bloomery_crds::sidecar;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
+use bloomery_crds::{scripts, sidecar};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
@@ -17,7 +18,8 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
     faults.extend(condition_faults(spec));
     faults.extend(schema_fault(spec));
     faults.extend(workflow_faults(spec));
-    faults.extend(sidecar::faults(spec).into_iter().map(|fault| format!("{}: {}.", fault.path, fault.message)));
+    let shared = sidecar::faults(spec).into_iter().chain(scripts::faults(spec)).chain(features::faults(spec));
+    faults.extend(shared.map(|fault| format!("{}: {}.", fault.path, fault.message)));
     faults
 }
 
@@ -152,6 +154,32 @@ mod tests {
         spec.mcp_server = serde_json::from_value(server).unwrap();
         let fault = "spec.mcpServer.container.bindings: is only allowed with scope Job: all Jobs share another server.";
         assert_eq!(faults(&spec), [fault]);
+    }
+
+    #[test]
+    fn a_feature_that_refers_to_nothing_is_a_fault() {
+        let mut spec = fixtures::complete().spec;
+        spec.docs = Some("# Refunds\nWithin 30 days.\n".into());
+        let feature = |reference: &str| json!([{"name": "a", "testScenario": "Given x", "expectedResult": "y", "ext": {"skillMdRef": reference}}]);
+        spec.features = serde_json::from_value(feature("#refunds")).unwrap();
+        assert_eq!(faults(&spec), [""; 0]);
+        spec.features = serde_json::from_value(feature("#refnuds")).unwrap();
+        let fault =
+            "spec.features[0].ext.skillMdRef: \"#refnuds\" is no section of spec.docs (did you mean \"#refunds\"?).";
+        assert_eq!(faults(&spec), [fault]);
+    }
+
+    #[test]
+    fn two_scripts_with_the_name_of_one_tool_are_a_fault() {
+        let mut spec = fixtures::with_scripts().spec;
+        let files = &mut spec.scripts.as_mut().unwrap().files;
+        files.insert("a.b.sh".into(), "exit 0".into());
+        files.insert("a_b.sh".into(), "exit 0".into());
+        let faults = faults(&spec);
+        assert!(
+            faults.len() == 1 && faults[0].starts_with("spec.scripts.files: has \"a.b.sh\" and \"a_b.sh\""),
+            "{faults:?}"
+        );
     }
 
     #[test]

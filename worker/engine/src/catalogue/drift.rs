@@ -2,9 +2,11 @@
 //! at the beginning stay valid.
 
 use crate::event::Event;
+use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
+use bloomery_crds::scripts;
 use bloomery_crds::text::bounded;
-use bloomery_crds::tool_pins::{ToolChange, ToolPins};
+use bloomery_crds::tool_pins::ToolChange;
 use std::collections::BTreeMap;
 
 /// The most new tools that an event names.
@@ -101,9 +103,14 @@ impl Drifted {
     }
 }
 
-/// Returns the event of the listed tools that differ from the pins of the Skill.
-pub fn unpinned_tools(pins: Option<&ToolPins>, listed: &[ListedTool]) -> Option<Event> {
-    let tools = pins?.differences(listed.iter().map(ListedTool::pin).collect());
+/// Returns the event of the listed tools that differ from the pins of the Skill. Scripts have no pins, because they are part of the
+/// revision.
+pub fn unpinned_tools(run: &Run, listed: &[ListedTool]) -> Option<Event> {
+    let scripts = scripts::tools_of(&run.skill);
+    let of_server = listed.iter().filter(|tool| !scripts.contains_key(&tool.name));
+    let mut tools = run.pins.as_ref()?.differences(of_server.map(ListedTool::pin).collect());
+    // The server may have a tool with the name of a script, which is not used.
+    tools.retain(|change| !scripts.contains_key(&change.tool));
     (!tools.is_empty()).then_some(Event::CatalogueUnpinned { tools })
 }
 

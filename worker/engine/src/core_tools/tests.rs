@@ -3,7 +3,7 @@ use crate::catalogue;
 use crate::fixture;
 use crate::schema::Schema;
 use bloomery_crds::run::{BoundResource, ResourceSource};
-use bloomery_crds::v1alpha1::{GateReason, ResourceType};
+use bloomery_crds::v1alpha1::{Feature, GateReason, ResourceType};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -93,6 +93,33 @@ fn the_tools_of_the_memory_bank_follow_the_skill_s_bank_use(
     assert_eq!(visible(&run), tools);
     run.skill.policy = serde_json::from_value(json!({"tools": {"blocked": ["memory_write"]}})).unwrap();
     assert!(!visible(&run).contains(&MEMORY_WRITE.to_owned()));
+}
+
+fn features(named: &[(&str, bool)]) -> Vec<Feature> {
+    let feature = |(name, optional): &(&str, bool)| json!({"name": name, "testScenario": "Given x", "expectedResult": "y", "optional": optional});
+    named.iter().map(|named| serde_json::from_value(feature(named)).unwrap()).collect()
+}
+
+#[rstest]
+#[case::nothing(None, &[], &[])]
+#[case::docs(Some("# Refunds"), &[], &[SKILL_DOC, FOCUS_READ])]
+#[case::a_feature_in_the_prompt(None, &[("refund", false)], &[])]
+#[case::an_optional_feature(None, &[("refund", false), ("express", true)], &[APPLY_FEATURE, FOCUS_READ])]
+fn the_tools_for_texts_of_the_skill_are_offered_if_the_prompt_does_not_have_them(
+    #[case] docs: Option<&str>,
+    #[case] named: &[(&str, bool)],
+    #[case] tools: &[&str],
+) {
+    let mut run = run_with(Vec::new());
+    run.skill.docs = docs.map(str::to_owned);
+    run.skill.features = features(named);
+    assert_eq!(visible(&run), tools);
+    // A tool of the server does not replace them.
+    let fixed = catalogue::fix(&run, vec![listed(SKILL_DOC), listed(APPLY_FEATURE)]);
+    assert!(fixed.iter().all(|tool| tool.source == ToolSource::Core), "{fixed:?}");
+    let named = fixed.iter().find(|tool| tool.name == APPLY_FEATURE).map(|tool| &tool.input_schema);
+    assert!(named.is_none_or(|schema| schema["properties"]["feature"]["enum"] == json!(["express"])), "{named:?}");
+    assert!(fixed.iter().all(|tool| tool.name == FOCUS_READ || tool.read_only && !gives_evidence(tool)));
 }
 
 #[test]
@@ -217,6 +244,8 @@ fn every_core_tool_is_known_by_name_and_has_a_schema_that_compiles() {
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
     run.people = true;
     run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
+    run.skill.docs = Some("# Refunds".to_owned());
+    run.skill.features = features(&[("express", true)]);
     let tools = offered(&run, &[]);
     let mut known: Vec<&str> = names();
     let mut given: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -3,6 +3,7 @@
 use crate::condition::{Fields, Signature};
 use crate::core_tools;
 use crate::schema::{has_other_properties, property_names};
+use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
 use serde_json::{Map, Value};
@@ -21,10 +22,11 @@ pub(super) struct KnownTools {
 }
 
 impl KnownTools {
-    /// Returns the core tools, and the tools in the server's list. Without a list, or if it is empty, returns those that the Skill
-    /// declares instead. A server without tools has none that a rule could miss.
+    /// Returns the core tools, the scripts, and the tools in the server's list. Without a list, or if it is empty, returns those that the
+    /// Skill declares instead. A server without tools has none that a rule could miss.
     pub(super) fn new<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Self {
-        let core = core_tools(spec);
+        let (core, scripts) = (core_tools(spec), scripts::tools_of(spec));
+        let of_scripts: Value = serde_json::from_str(scripts::INPUT_SCHEMA).unwrap_or_default();
         let mut schemas: BTreeMap<&str, &Value> = core.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
         let (mut is_complete, mut may_have_other_fields) = (false, false);
         for (name, schema) in listed.into_iter().filter(|(name, _)| !core_tools::is_reserved(name)) {
@@ -32,6 +34,12 @@ impl KnownTools {
             is_complete = true;
             may_have_other_fields |= accepts_unlisted(schema);
         }
+        // A script wins over a tool of the server.
+        for name in scripts.keys() {
+            schemas.insert(name, &of_scripts);
+            may_have_other_fields |= accepts_unlisted(&of_scripts);
+        }
+        is_complete &= !scripts::has_unread(spec);
         let signature =
             |(name, schema): (&&str, &&Value)| ((*name).to_owned(), Signature::listed(spec.inputs_of(name), schema));
         let mut tools: BTreeMap<String, Signature> = schemas.iter().map(signature).collect();
@@ -84,8 +92,12 @@ impl KnownTools {
 /// Returns the core tools that a Job of the Skill can have, each with the schema of its arguments.
 fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
     let has_endpoint = spec.resources.iter().any(|declared| declared.kind == ResourceType::ApiEndpoint);
-    let tools = core_tools::definitions().into_iter();
-    let tools = tools.filter(|tool| has_endpoint || !core_tools::http::NAMES.contains(&tool.name.as_str()));
+    let can_have = |name: &str| match name {
+        core_tools::SKILL_DOC => spec.docs.is_some(),
+        core_tools::APPLY_FEATURE => !spec.features.is_empty(),
+        _ => has_endpoint || !core_tools::http::NAMES.contains(&name),
+    };
+    let tools = core_tools::definitions().into_iter().filter(|tool| can_have(&tool.name));
     tools.map(|tool| (tool.name, tool.input_schema)).collect()
 }
 

@@ -22,6 +22,11 @@ fn duplicates(spec: &SkillSpec) -> Vec<Finding> {
     let mut findings =
         find_duplicates("spec.resources", ".name", spec.resources.iter().map(|resource| resource.name.as_str()));
     findings.extend(find_duplicates("spec.tools", ".name", spec.tools.iter().map(|tool| tool.name.as_str())));
+    findings.extend(find_duplicates(
+        "spec.features",
+        ".name",
+        spec.features.iter().map(|feature| feature.name.as_str()),
+    ));
     findings.extend(find_duplicates("spec.intents.supported", ".id", intents.clone().map(|intent| intent.id.as_str())));
     findings.extend(find_duplicates(
         "spec.policy.workflows",

@@ -3,13 +3,14 @@
 use super::finding::Finding;
 use crate::core_tools;
 use bloomery_crds::resources::unused_secrets;
-use bloomery_crds::sidecar;
 use bloomery_crds::tool_pattern;
 use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_crds::{scripts, sidecar};
 
-/// Returns the errors of an MCP server that each worker pod has as a sidecar.
-pub(super) fn of_sidecar(spec: &SkillSpec) -> impl Iterator<Item = Finding> {
-    sidecar::faults(spec).into_iter().map(|fault| Finding::error(fault.path, fault.message))
+/// Returns the errors of the sidecars of worker pods: the MCP server of a Job, and the scripts.
+pub(super) fn of_sidecars(spec: &SkillSpec) -> impl Iterator<Item = Finding> {
+    let faults = sidecar::faults(spec).into_iter().chain(scripts::faults(spec));
+    faults.map(|fault| Finding::error(fault.path, fault.message))
 }
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
@@ -37,7 +38,8 @@ pub fn server_tools(spec: &SkillSpec) -> Vec<&str> {
     let allowed = rules.flatten().map(String::as_str);
     let core = core_tools::names();
     let mut tools = Vec::new();
-    let is_of_server = |pattern: &&str| !core.iter().any(|tool| tool_pattern::matches(pattern, tool));
+    let is_core = |pattern: &str| core.iter().any(|tool| tool_pattern::matches(pattern, tool));
+    let is_of_server = |pattern: &&str| !is_core(pattern) && !scripts::may_match(spec, pattern);
     for name in declared.chain(held).chain(allowed).filter(is_of_server) {
         if !tools.contains(&name) {
             tools.push(name);

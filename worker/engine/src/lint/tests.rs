@@ -1,4 +1,5 @@
 mod agreement;
+mod scripts;
 mod with_tools;
 
 use super::*;
@@ -57,6 +58,11 @@ fn merge(into: &mut Value, changed: Value) {
     }
 }
 
+/// Returns a feature with this extension.
+fn feature(ext: &Value) -> Value {
+    json!({"name": "a", "testScenario": "Given x", "expectedResult": "y", "ext": ext})
+}
+
 fn never(rule: &str) -> Value {
     json!({"policy": {"guardrails": {"never": [rule], "always": []}}})
 }
@@ -68,6 +74,11 @@ fn always(rule: &str) -> Value {
 #[test]
 fn a_correct_skill_has_no_findings() {
     assert_eq!(declared_only(&with(json!({}))), []);
+    let with_texts = json!({
+        "docs": format!("# A\n{}# B\n", "x\n".repeat(49)), "features": [feature(&json!({"skillMdRef": "#b"}))],
+        "memory": {"notes": {"progress": "x"}, "scope": ["progress"]},
+    });
+    assert_eq!(declared_only(&with(with_texts)), []);
 }
 
 #[rstest]
@@ -80,6 +91,11 @@ fn a_correct_skill_has_no_findings() {
 #[case::step_twice(json!({"policy": {"workflows": [{"name": "w", "steps": ["verify_identity", "verify_identity"]}]}}), "spec.policy.workflows[0].steps[1]")]
 #[case::unknown_intent(json!({"policy": {"workflows": [{"name": "w", "steps": ["verify_identity"], "intents": ["intent_refnud"]}]}}), "spec.policy.workflows[0].intents[0]")]
 #[case::tool_twice(json!({"tools": [{"name": "process_refund"}, {"name": "process_refund"}], "policy": {"approvals": [], "workflows": []}}), "spec.tools[1].name")]
+#[case::feature_twice(json!({"features": [feature(&json!(null)), feature(&json!(null))]}), "spec.features[1].name")]
+#[case::feature_without_section(json!({"docs": "# Refunds", "features": [feature(&json!({"skillMdRef": "#refnuds"}))]}), "spec.features[0].ext.skillMdRef")]
+#[case::feature_without_script(json!({"features": [feature(&json!({"script": "check.sh"}))]}), "spec.features[0].ext.script")]
+#[case::feature_without_subskill(json!({"skills": ["find"], "features": [feature(&json!({"subskill": "look"}))]}), "spec.features[0].ext.subskill")]
+#[case::texts_that_are_too_large(json!({"docs": "x".repeat(65_537)}), "spec.docs")]
 #[case::resource_twice(json!({"resources": [{"name": "a", "type": "filesystem"}, {"name": "a", "type": "credential"}]}), "spec.resources[1].name")]
 fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
     let findings = declared_only(&with(changed));
@@ -93,6 +109,10 @@ fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
 
 #[rstest]
 #[case::criteria_without_room(json!({"acceptanceCriteria": vec!["x".repeat(512); 32]}), "spec.acceptanceCriteria", Some("shorten it"))]
+#[case::features_without_room(json!({"features": vec![json!({"name": "a", "testScenario": "x".repeat(5000), "expectedResult": "y"})]}), "spec.features", Some("shorten it"))]
+#[case::a_long_section(json!({"docs": format!("# A\n{}# B\n", "x\n".repeat(50))}), "spec.docs", Some("divide it into sections of at most 50 lines"))]
+#[case::notes_without_bank(json!({"memory": {"bank": "off", "notes": {"progress": "x"}}}), "spec.memory.notes", Some("set bank to read or write"))]
+#[case::a_scope_without_bank(json!({"memory": {"bank": "off", "scope": []}}), "spec.memory.scope", Some("set bank to read or write"))]
 #[case::a_schema_without_room(json!({"outputContract": {"schema": {"title": "x".repeat(5000)}}}), "spec.outputContract.schema", Some("shorten it"))]
 #[case::approval_of_an_unknown_tool(json!({"policy": {"approvals": [{"toolId": "proces_refund"}]}}), "spec.policy.approvals[0].toolId", Some("did you mean \"process_refund\"?"))]
 #[case::allowed_unknown(json!({"policy": {"tools": {"allowed": ["verify_*", "send_email"]}, "workflows": []}}), "spec.policy.tools.allowed[1]", None)]

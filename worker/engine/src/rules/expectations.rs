@@ -1,7 +1,8 @@
 //! The sections of the system prompt that say what the answer is judged by: the acceptance criteria and the output contract
 //! (`docs/explanation/engine.md`, section 2). They cost tokens in every request, so they are limited.
 
-use super::prompt_room;
+pub(crate) use super::prompt_room::Omission;
+use super::{features, prompt_room};
 use crate::stage_prompt::list;
 use bloomery_crds::canonical;
 use bloomery_crds::text::bounded;
@@ -12,15 +13,6 @@ const MAX_CRITERIA_TOKENS: usize = 500;
 
 /// The most bytes of the output contract's schema in the prompt.
 const MAX_SCHEMA_BYTES: usize = 4096;
-
-/// A part of a Skill that the prompt does not show.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Omission {
-    /// The field.
-    pub path: &'static str,
-    /// What is not shown, as a clause.
-    pub message: String,
-}
 
 /// Returns the section of the acceptance criteria. It says how many criteria it does not show.
 pub(crate) fn criteria_section(skill: &SkillSpec) -> Option<String> {
@@ -51,7 +43,7 @@ pub(crate) fn answer_section(skill: &SkillSpec) -> Option<String> {
     })
 }
 
-/// Returns the parts of a Skill that the sections do not show.
+/// Returns the parts of a Skill that the prompt does not show.
 pub(crate) fn omissions(skill: &SkillSpec) -> Vec<Omission> {
     let (_, criteria) = split_criteria(skill);
     let quoted: Vec<String> = criteria.iter().map(|text| format!("{text:?}")).collect();
@@ -67,7 +59,7 @@ pub(crate) fn omissions(skill: &SkillSpec) -> Vec<Omission> {
         path: "spec.outputContract.schema",
         message: format!("the schema has {schema_bytes} bytes, and the prompt shows only the first {MAX_SCHEMA_BYTES}"),
     });
-    criteria.into_iter().chain(schema).collect()
+    criteria.into_iter().chain(schema).chain(features::omission(skill)).collect()
 }
 
 /// Returns the criteria in the prompt, and those without room in it.

@@ -1,5 +1,14 @@
 //! The room of texts in the system prompt. They cost tokens in every request, so they are limited.
 
+/// A part of a Skill that the prompt does not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Omission {
+    /// The field.
+    pub path: &'static str,
+    /// What is not shown, as a clause.
+    pub message: String,
+}
+
 /// Splits texts into those that fit into the prompt and the others, both in their order.
 ///
 /// A text that is too long for the remaining room does not fit. A later, shorter text may still fit.

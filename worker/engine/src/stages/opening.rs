@@ -2,6 +2,7 @@
 
 mod next;
 pub(crate) mod prompt;
+mod skill_sections;
 mod state;
 
 pub(crate) use next::next;

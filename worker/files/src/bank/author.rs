@@ -10,7 +10,7 @@ pub struct Author {
     pub job: String,
     /// The run key, which is the name of the directory of the Job's log.
     pub run_key: String,
-    /// The call ID. It begins with the number of the log line that requested the call.
+    /// The call ID. It begins with the number of the log line that requested the call. `0-0` for the first content that the Skill has.
     pub call: String,
     /// The time of the write, in RFC 3339.
     pub time: String,

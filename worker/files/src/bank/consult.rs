@@ -27,10 +27,10 @@ pub struct Note {
 pub const INDEX: &str = "memory-bank";
 
 impl Bank {
-    /// Returns the core notes, cut if they are long, and the list of all notes.
+    /// Returns the core notes in the scope, cut if they are long, and the list of all notes.
     pub fn consult(&self) -> Vec<Note> {
         match OpenBank::open(&self.skill_dir) {
-            Ok(Some(bank)) => bank.consult(&self.secrets),
+            Ok(Some(bank)) => bank.consult(&self.secrets, &self.scope),
             Ok(None) => Vec::new(),
             Err(error) => vec![Note { file: INDEX.to_owned(), text: Err(super::bank_error(&error)) }],
         }
@@ -46,8 +46,8 @@ impl Bank {
 type ReadResult = Result<(String, NoteContent), Error>;
 
 impl OpenBank {
-    /// Reads the core notes, and makes the list of all notes.
-    fn consult(&self, secrets: &Secrets) -> Vec<Note> {
+    /// Reads the core notes, and makes the list of all notes. Returns the core notes in `scope`.
+    fn consult(&self, secrets: &Secrets, scope: &[String]) -> Vec<Note> {
         let read_note = |core| {
             let name = Name::Core(core);
             let content = self.content(&name).transpose()?;
@@ -55,7 +55,9 @@ impl OpenBank {
             Some((name, content.map(with_text)))
         };
         let core_notes: Vec<(Name, ReadResult)> = CORE.into_iter().filter_map(read_note).collect();
-        let texts = core_notes.iter().filter_map(|(_, note)| note.as_ref().ok().map(|(text, _)| text));
+        let is_in_scope = |name: &Name| scope.contains(&name.to_string());
+        let in_scope = core_notes.iter().filter(|(name, _)| is_in_scope(name));
+        let texts = in_scope.filter_map(|(_, note)| note.as_ref().ok().map(|(text, _)| text));
         let sizes: Vec<usize> = texts.map(String::len).collect();
         let max_bytes = max_bytes_per_note(&sizes, MAX_NOTES_BYTES);
         let names: Vec<Name> = core_notes.iter().map(|(name, _)| name.clone()).collect();
@@ -67,7 +69,9 @@ impl OpenBank {
                 index.push_str(&index_line(&name, &text, &content, &authors));
                 cut(text, max_bytes)
             });
-            notes.push(Note { file: name.to_string(), text });
+            if is_in_scope(&name) {
+                notes.push(Note { file: name.to_string(), text });
+            }
         }
         index.push_str(&self.list_details());
         if !index.is_empty() {

@@ -1,6 +1,7 @@
 //! The bank on real directories.
 
 mod consulting;
+mod first;
 mod hostile;
 mod interleaved;
 mod racing;

@@ -136,7 +136,7 @@ async fn a_restricted_client_only_calls_allowed_addresses() {
 
 #[tokio::test]
 async fn a_sidecar_is_named_by_its_container() {
-    let error = client("http://127.0.0.1:9/mcp").as_sidecar().list(LONG_TIMEOUT).await.unwrap_err();
+    let error = client("http://127.0.0.1:9/mcp").as_sidecar("mcp").list(LONG_TIMEOUT).await.unwrap_err();
     let expected =
         "the tools of the MCP server in the container mcp of this pod (http://127.0.0.1:9/mcp) cannot be listed";
     assert!(error.to_string().starts_with(expected), "{error}");

@@ -2,7 +2,7 @@
 
 use super::*;
 use bloomery_crds::run::{BoundResource, ResourceSource};
-use bloomery_crds::v1alpha1::ResourceType;
+use bloomery_crds::v1alpha1::{CoreNote, ResourceType};
 use bloomery_engine::Event;
 use bloomery_engine::event::ContextKind;
 use bloomery_journal::fixture::faulty::{Fault, Faulty};
@@ -96,6 +96,34 @@ async fn notes_are_read_at_the_start_and_written_only_if_the_skill_permits_it() 
     let tools: Vec<&str> =
         asked[0]["tools"].as_array().unwrap().iter().filter_map(|tool| tool["function"]["name"].as_str()).collect();
     assert!(tools.contains(&"memory_read") && !tools.contains(&"memory_write"), "{tools:?}");
+}
+
+#[tokio::test]
+async fn the_notes_of_the_skill_are_the_first_content_of_the_bank() {
+    let mut stand = stand(None, vec![done()]).await;
+    let notes = json!({"projectbrief": "Refunds.\n", "progress": "Nothing is done.\n", "details/api": "Slow.\n"});
+    stand.skill.memory = serde_json::from_value(json!({ "notes": notes })).unwrap();
+    stand.memory_scope = Some(vec![CoreNote::Projectbrief]);
+    write_note(&stand, "progress.md", "Half done.\n");
+    stand.run(1).await;
+    assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
+    let contents = ["projectbrief.md", "progress.md", "details/api.md"].map(|note| content(&stand, note).unwrap());
+    assert_eq!(contents, ["Refunds.\n", "Half done.\n", "Slow.\n"]);
+    let prompt = stand.model.requests()[0]["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(prompt.contains("Of `projectbrief.md`:") && prompt.contains("Refunds.\n"), "{prompt}");
+    // The list of all notes has those beyond the scope too.
+    assert!(prompt.contains("\nprogress.md  2 words") && prompt.contains("\ndetails/api.md  6 bytes"), "{prompt}");
+    assert!(!prompt.contains("Half done."), "{prompt}");
+}
+
+#[tokio::test]
+async fn the_notes_of_a_skill_whose_bank_is_off_are_not_written() {
+    let mut stand = stand(None, vec![done()]).await;
+    let memory = json!({"bank": "off", "notes": {"progress": "Nothing is done.\n"}});
+    stand.skill.memory = serde_json::from_value(memory).unwrap();
+    stand.run(1).await;
+    assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
+    assert_eq!(content(&stand, "progress.md"), None);
 }
 
 #[tokio::test]

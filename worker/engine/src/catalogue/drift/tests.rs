@@ -96,10 +96,26 @@ fn tools_that_differ_from_the_pins_are_denied_from_the_first_listing() {
 #[test]
 fn tools_that_are_pinned_are_not_recorded() {
     let pins = ToolPins::from_listed(listed().iter().map(ListedTool::pin).collect());
-    assert_eq!(unpinned_tools(Some(&pins), &listed()), None);
-    assert_eq!(unpinned_tools(None, &changed("note")), None);
-    let Some(Event::CatalogueUnpinned { tools }) = unpinned_tools(Some(&pins), &without("note")) else { panic!() };
+    let pinned = Run { pins: Some(pins), ..run() };
+    assert_eq!(unpinned_tools(&pinned, &listed()), None);
+    assert_eq!(unpinned_tools(&run(), &changed("note")), None);
+    let Some(Event::CatalogueUnpinned { tools }) = unpinned_tools(&pinned, &without("note")) else { panic!() };
     assert_eq!(tools[0].to_string(), "note: is missing");
+}
+
+#[test]
+fn scripts_are_not_compared_with_pins() {
+    let script = ListedTool { name: "script_check".into(), ..listed()[0].clone() };
+    // The server has a tool of this name too.
+    let pins = ToolPins::from_listed(listed().iter().chain([&script]).map(ListedTool::pin).collect());
+    let mut pinned = Run { pins: Some(pins), ..run() };
+    let scripts = serde_json::json!({"image": "busybox", "files": {"check.sh": "exit 0"}});
+    pinned.skill.scripts = serde_json::from_value(scripts).unwrap();
+    let other = ListedTool { description: "Checks".into(), ..script };
+    let listed = || listed().into_iter().chain([other.clone()]).collect::<Vec<_>>();
+    assert_eq!(unpinned_tools(&pinned, &listed()), None);
+    pinned.skill.scripts = None;
+    assert!(unpinned_tools(&pinned, &listed()).is_some());
 }
 
 #[test]

@@ -195,6 +195,12 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
 #[case::the_sources_of_the_items(json!({"approvals": [
     {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'read_file'))"},
 ]}))]
+#[case::a_source_that_another_rule_about_the_tool_protects(json!({"approvals": [
+    {"toolId": "send_email", "when": "fromUser(body) && size(recipients) > 5"}, {"toolId": "send_*", "when": "!fromUser(args.body)"},
+]}))]
+#[case::a_source_beside_another_value(json!({"approvals": [{"toolId": "send_email", "when": "fromUser(body) && !fromUser(bcc)"}]}))]
+#[case::a_word_of_people(json!({"approvals": [{"toolId": "send_email", "when": "fromUser('urgent')"}]}))]
+#[case::a_source_that_is_not_trusted(json!({"approvals": [{"toolId": "send_email", "when": "fromTool(body, 'read_file')"}]}))]
 #[case::a_list_with_two_uses(json!({"lists": {"own": ["Own.com"]}, "approvals": [
     {"toolId": "send_email", "when": "!recipients.all(r, r in lists.own || domain(r) in lists.own)"},
 ]}))]
@@ -352,6 +358,14 @@ fn a_list_from_a_config_map_is_known() {
     json!({"approvals": [{"toolId": "send_email", "when": "!fromUser('body')"}]}), "spec.policy.approvals[0].when",
     "fromUser('body') looks for the word \"body\", and not for the argument of this name"
 )]
+#[case::a_value_of_people(
+    json!({"approvals": [{"toolId": "send_email", "when": "fromUser(body) && !fromTool(body, 'read_file')"}]}), "spec.policy.approvals[0].when",
+    "the rule applies if people wrote body, and a value from elsewhere passes"
+)]
+#[case::a_value_of_people_that_is_protected_for_another_tool(
+    json!({"approvals": [{"toolId": "send_money", "when": "fromUser(amount)"}, {"toolId": "send_email", "when": "!fromUser(body)"}]}),
+    "spec.policy.approvals[0].when", "the rule applies if people wrote amount, and a value from elsewhere passes"
+)]
 #[case::all_of_no_earlier_calls(
     json!({"approvals": [{"toolId": "send_email", "when": "!calls('send_money').all(c, c.count == 5)"}]}), "spec.policy.approvals[0].when",
     "calls('send_money').all(...) is also true if there are none"
@@ -364,6 +378,23 @@ fn a_rule_that_may_not_mean_what_it_says_is_a_warning(
     let found = findings(&policy);
     let [finding] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((finding.severity, finding.path.as_str(), finding.message.as_str()), (Severity::Warning, path, message));
+}
+
+#[rstest]
+#[case::a_value("!(!fromUser(body))", "write !fromUser(body)")]
+#[case::the_items_of_a_list("recipients.exists(to, fromUser(to))", "write !recipients.all(it, fromUser(it))")]
+fn a_condition_about_what_people_wrote_has_the_form_to_write(#[case] when: &str, #[case] hint: &str) {
+    let found = findings(&json!({"approvals": [{"toolId": "send_email", "when": when}]}));
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.severity, finding.hint.as_deref()), (Severity::Warning, Some(hint)));
+}
+
+#[rstest]
+#[case::that_allows(json!({"allowed": "conditional", "condition": "fromUser(body)"}), 0)]
+#[case::that_holds(json!({"requiresApproval": "conditional", "condition": "fromUser(body)"}), 1)]
+fn a_policy_of_a_tool_may_allow_what_people_wrote(#[case] policy: Value, #[case] count: usize) {
+    let found = findings_about(&json!({}), &json!([{"name": "send_email", "policy": policy}]));
+    assert_eq!(found.len(), count, "{found:?}");
 }
 
 #[rstest]

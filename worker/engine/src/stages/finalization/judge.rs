@@ -32,6 +32,7 @@ pub fn prompt(skill: &SkillSpec, goal: &str, prose: &str, fields: &Map<String, V
         }
     };
     section("Problem that the agent solves", skill.problem.statement.trim().to_owned());
+    section("Goal of the Skill", skill.goal.as_deref().unwrap_or_default().trim().to_owned());
     section("Goals of the agent", list(&skill.problem.goals));
     section("Acceptance criteria", list(&skill.acceptance_criteria));
     section("Guardrails", guardrails(skill));

@@ -116,7 +116,7 @@ fn invalid_policy(shared: &Shared) -> Option<Event> {
 
 fn unusable_persona(error: &prompt::Error) -> Event {
     let message = format!(
-        "The Skill's role.persona cannot be rendered for this Job: {error}. Correct the persona, then create another Job."
+        "The Skill's role.persona cannot be rendered for this Job: {error}. Correct the persona or the binding, then create another Job."
     );
     Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, message), result: None }
 }

@@ -1,5 +1,6 @@
 //! The system prompt. The opening renders it once and stores it in `conversation.opened`.
 
+use super::skill_sections;
 use crate::core_tools;
 use crate::event::{ContextKind, ContextPart};
 use crate::rules::expectations;
@@ -30,6 +31,7 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
         parts.push(persona);
     }
     parts.push(format!("# Problem\n{}", skill.problem.statement.trim()));
+    parts.extend(skill_sections::goal(skill));
     if !skill.problem.goals.is_empty() {
         parts.push(format!("# Goals\n{}", list(&skill.problem.goals)));
     }
@@ -42,6 +44,7 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
         parts.push(format!("# Skill guardrails\n{}", list(guardrails)));
     }
     parts.extend(workflows_section(shared));
+    parts.extend(skill_sections::sections(shared));
     parts.extend(expectations::criteria_section(skill));
     parts.extend(expectations::answer_section(skill));
     Ok(parts.join("\n\n"))
@@ -50,15 +53,15 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
 /// Renders the Skill's persona, if it has one, with the resources of the Job.
 ///
 /// # Errors
-/// If the persona cannot be rendered.
+/// If the persona cannot be rendered, or a value of a resource is not one short line. The prompt shows the values also without a
+/// persona.
 pub(crate) fn persona(run: &Run) -> Result<Option<String>, Error> {
-    let template = run.skill.role.as_ref().and_then(|role| role.persona.as_deref());
-    let rendered = template.map(|template| persona::render(template, &persona::values(&run.resources)));
-    let rendered = rendered.transpose().map_err(|errors| {
+    let template = run.skill.role.as_ref().and_then(|role| role.persona.as_deref()).unwrap_or_default();
+    let rendered = persona::render(template, &persona::values(&run.resources)).map_err(|errors| {
         let sentences: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Error(sentences.join(" "))
     })?;
-    Ok(rendered.map(|persona| persona.trim().to_owned()))
+    Ok(Some(rendered.trim().to_owned()).filter(|persona| !persona.is_empty()))
 }
 
 /// Describes the bound resources, except secrets, which the model must not use.

@@ -39,6 +39,22 @@ fn core_notes_come_in_their_order_and_the_index_lists_all_notes() {
 }
 
 #[test]
+fn notes_beyond_the_scope_are_only_in_the_index() {
+    let fixture = Fixture::with_notes(&[("projectbrief.md", &"x".repeat(100_000)), ("progress.md", "Half done.\n")]);
+    let notes = fixture.bank().with_scope(vec!["progress.md".to_owned()]).consult();
+    let names: Vec<&str> = notes.iter().map(|note| note.file.as_str()).collect();
+    assert_eq!(names, ["progress.md", INDEX]);
+    assert_eq!(notes[0].text.as_deref(), Ok("Half done.\n"));
+    let index = notes[1].text.as_deref().unwrap();
+    assert!(
+        index.starts_with("projectbrief.md  1 words, 100000 bytes") && index.contains("\nprogress.md  "),
+        "{index}"
+    );
+    let without = fixture.bank().with_scope(Vec::new()).consult();
+    assert_eq!(without.iter().map(|note| note.file.as_str()).collect::<Vec<_>>(), [INDEX]);
+}
+
+#[test]
 fn all_notes_together_are_limited_and_cuts_are_noted() {
     let fixture = Fixture::with_notes(&[("projectbrief.md", &"ä".repeat(100_000)), ("activeContext.md", "short\n")]);
     for number in 0..200 {

@@ -83,6 +83,21 @@ fn a_rule_about_mail_holds_what_is_no_address(#[case] to: &str, #[case] expected
     assert_eq!(verdicts(&world(policy, "Pay", vec![pays(to), good_answer()], ALL_WELL)), [expected]);
 }
 
+/// The order of the rules does not matter.
+#[rstest]
+#[case::small(400, Verdict::Allow)]
+#[case::large(600, Verdict::Hold)]
+#[case::too_large(20_000, Verdict::Deny)]
+fn the_strictest_of_two_tiers_wins(#[case] amount: u32, #[case] expected: Verdict) {
+    let held = json!({"toolId": "process_refund", "when": "amount > 500"});
+    let denied = json!({"toolId": "process_*", "when": "amount > 10000", "action": "deny"});
+    for approvals in [json!([held, denied]), json!([denied, held])] {
+        let refund = asks(&[("process_refund", json!({"amount": amount}))]);
+        let world = world(json!({"approvals": approvals}), "Refund", vec![refund, good_answer()], ALL_WELL);
+        assert_eq!(verdicts(&world), [expected]);
+    }
+}
+
 #[test]
 fn the_second_call_can_be_held() {
     let policy = json!({"approvals": [{"toolId": "process_refund", "when": "size(calls('process_refund')) >= 1"}]});

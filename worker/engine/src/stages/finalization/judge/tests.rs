@@ -32,10 +32,17 @@ fn the_whole_prompt_has_all_guardrails_also_compiled_ones() {
 fn an_empty_field_of_the_skill_makes_no_section() {
     let skill: SkillSpec = serde_json::from_value(json!({"problem": {"statement": "Help"}})).unwrap();
     let prompt = prompt(&skill, "Help me", "Done.", &Map::new());
-    for title in ["Goals of", "Acceptance", "Guardrails", "Required fields"] {
+    for title in ["Goals of", "Goal of", "Acceptance", "Guardrails", "Required fields"] {
         assert!(!prompt.system.contains(&format!("# {title}")), "{}", prompt.system);
     }
     assert!(!prompt.user.contains("Fields of"));
+}
+
+#[test]
+fn the_draft_is_checked_against_the_goal_of_the_skill() {
+    let skill = SkillSpec { goal: Some("Every refund is explained".into()), ..skill() };
+    let prompt = prompt(&skill, "Help me", "Done.", &Map::new());
+    assert!(prompt.system.contains("# Goal of the Skill\nEvery refund is explained\n"), "{}", prompt.system);
 }
 
 /// Returns an answer that passes the draft, with the fields that a case changes.

@@ -1,11 +1,11 @@
-//! Resolves the credentials of an MCP server outside of the cluster.
+//! Resolves the credentials of an MCP server outside of the cluster, for workers and probes: pure.
 
 use crate::job::paths::{ca_file, key_file};
 use bloomery_crds::run::{ExternalMcp, SecretHeader};
 use bloomery_crds::v1alpha1::{McpHeader, McpServer};
 
 /// Returns the files with the credentials of the server; none if it is not outside of the cluster.
-pub(super) fn resolve_external_mcp(server: Option<&McpServer>) -> Option<ExternalMcp> {
+pub fn resolve_external_mcp(server: Option<&McpServer>) -> Option<ExternalMcp> {
     let McpServer { uri: Some(_), headers, ca, .. } = server? else { return None };
     let headers = headers.iter().map(|McpHeader { name, scheme, secret_key_ref }| SecretHeader {
         name: name.clone(),
