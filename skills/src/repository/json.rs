@@ -49,7 +49,7 @@ mod tests {
     #[case::no_blanks(r#"{"a":{"b":[{"c":"d"},[]]},"e":"f"}"#)]
     #[case::byte_order_mark("\u{feff}{\"goal\": \"x\"}")]
     #[case::long_text(&format!("{{\"goal\": \"{}\"}}", "x: ".repeat(1_000)))]
-    #[case::words_of_yaml(r##"{"a": "no", "b": "- x # y", "c": "~", "d": "&e *f !g"}"##)]
+    #[case::words_of_yaml(r#"{"a": "no", "b": "- x # y", "c": "~", "d": "&e *f !g"}"#)]
     fn json_has_the_same_value_as_yaml(#[case] text: &str) {
         let (document, findings) = read(text.as_bytes()).unwrap();
         assert_eq!(findings, []);
