@@ -20,3 +20,4 @@ mod templates;
 mod terminal;
 mod tools;
 mod unusable_memory;
+mod validate;

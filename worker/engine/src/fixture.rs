@@ -61,6 +61,7 @@ pub(crate) fn run() -> Run {
         continues: None,
         pins: None,
         tenant_tools: Vec::new(),
+        allowed_effects: None,
         people: false,
         decisions: Decisions::Log,
         has_notes: false,

@@ -2,6 +2,7 @@
 
 use super::super::shared::{SecretKeyRef, conditions_schema};
 use super::super::skill::{RevisionRef, Stage};
+use super::feature_result::FeatureResult;
 use super::gates::Gates;
 use crate::Digest;
 use crate::outcome::{Outcome, Phase};
@@ -35,6 +36,10 @@ pub struct JobStatus {
     /// The decisions of the gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<Gates>,
+    /// The results of the tested features, in their order. Only with `mode: Validate`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = FeatureResult::MAX_RESULTS))]
+    pub features: Vec<FeatureResult>,
     /// The progress of the Skill's workflows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
