@@ -122,7 +122,7 @@ async fn report(
     request: Request,
 ) -> Result<Json<Directives>, Refusal> {
     let result = match receive(&service, request, timeouts.body).await {
-        Ok((admitted, report)) => service.handle(&admitted.caller, &report).await,
+        Ok((admitted, report)) => Box::pin(service.handle(&admitted.caller, &report)).await,
         Err(refusal) => Err(refusal),
     };
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))

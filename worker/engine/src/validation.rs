@@ -79,7 +79,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    fn feature(more: serde_json::Value) -> Feature {
+    fn feature(more: &serde_json::Value) -> Feature {
         let mut feature =
             json!({"name": "refunds", "testScenario": "When A-17 is broken", "expectedResult": "It is refunded"});
         feature.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_judged_by_the_expected_result_only() {
-        let tested = feature(json!({"optional": true}));
+        let tested = feature(&json!({"optional": true}));
         let spec = SkillSpec {
             acceptance_criteria: vec!["Be brief".into()],
             features: vec![tested.clone(), Feature { name: "other".into(), ..tested.clone() }],
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_script_of_a_feature_is_allowed() {
-        let tested = feature(json!({"allow": ["note"], "ext": {"script": "check.order.sh"}}));
+        let tested = feature(&json!({"allow": ["note"], "ext": {"script": "check.order.sh"}}));
         assert_eq!(allowed_effects(&tested), ["note", "script_check_order"]);
     }
 
@@ -128,7 +128,7 @@ mod tests {
     #[case::a_prefix(&["process_*"], 1)]
     #[case::another_tool(&["note"], 0)]
     fn only_effects_that_the_feature_allows_reach_the_server(#[case] allow: &[&str], #[case] effects: usize) {
-        let mut run = test_of(&feature(json!({ "allow": allow })));
+        let mut run = test_of(&feature(&json!({ "allow": allow })));
         run.skill.tools[2].policy = serde_json::from_value(json!({"allowed": "always"})).unwrap();
         let calls = [("verify_identity", order()), ("process_refund", order())];
         let world = ended(run, vec![asks(&calls), good_answer()], ALL_WELL);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_rejected_answer_fails_with_its_reason_and_score() {
-        let mut world = World::new(test_of(&feature(json!({}))), vec![good_answer()], ALL_WELL);
+        let mut world = World::new(test_of(&feature(&json!({}))), vec![good_answer()], ALL_WELL);
         let ruling = r#"{"passed": false, "score": 0.2, "reasons": [{"code": "GOAL_NOT_MET", "detail": "no refund"}]}"#;
         world.stages.insert(Stage::Finalization, vec![ruling]);
         world.play_out();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_call_that_needs_approval_fails_the_test() {
-        let mut run = test_of(&feature(json!({"allow": ["process_refund"]})));
+        let mut run = test_of(&feature(&json!({"allow": ["process_refund"]})));
         run.skill.tools[2].policy = serde_json::from_value(json!({"requiresApproval": "always"})).unwrap();
         let mut world = World::new(run, vec![asks(&[("process_refund", order())])], ALL_WELL);
         world.play_out();

@@ -12,6 +12,7 @@ use bloomery_crds::run::{BoundResource, Revision};
 use bloomery_crds::v1alpha1::{Feature, Limits};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The content of a validation.
@@ -106,8 +107,8 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
         return Ok(vec![path.to_owned()]);
     }
     let unreadable = |error| Error::usage(format!("{} cannot be read: {error}", path.display()));
-    let entries: Vec<fs::DirEntry> =
-        fs::read_dir(path).and_then(|entries| entries.collect::<Result<_, _>>()).map_err(unreadable)?;
+    let entries: io::Result<Vec<fs::DirEntry>> = fs::read_dir(path).and_then(Iterator::collect);
+    let entries = entries.map_err(unreadable)?;
     let is_manifest = |file: &PathBuf| {
         file.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") && file.is_file()
     };
