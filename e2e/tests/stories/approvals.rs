@@ -609,85 +609,90 @@ fn failure_policy_patch(value: &str) -> Value {
     json!({"spec": {"failurePolicy": value}})
 }
 
-#[tokio::test]
-async fn without_the_admission_policy_a_call_waits_and_no_decision_counts() {
-    let _turn = operator::alone().await;
-    story(async |tenant| {
-        let policy = AdmissionPolicy::named(tenant, POLICY);
-        policy.remove_binding().await;
-        let (shop, job) = waiting(tenant, None, None).await;
-        job.until_reason("ApprovalPolicyMissing", &[POLICY, "does not exist"]).await;
-        assert!(tenant.approvals_of(&job).await.is_empty(), "no Approval exists");
-        policy.restore_binding().await;
-        let approval = tenant.approval_for(&job, "supervisor").await;
-        job.until_reason("AwaitingApproval", &["supervisor"]).await;
+/// These disturb all stories. `hack/e2e` runs them one by one, after the others.
+mod alone {
+    use super::*;
 
-        // An approver decides while the policy differs from the shipped one: the decision does not count.
-        policy.set_failure_policy("Ignore").await;
-        job.until_reason("ApprovalPolicyMissing", &[POLICY, "differs from the shipped one"]).await;
-        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
-        let jane = tenant.person("jane@acme.io").await;
-        jane.decide(&approval, "Approve", "").await.expect("the decision is accepted");
-        gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
-        assert_eq!(shop.ledger.summary().await.effects, 0);
-        policy.set_failure_policy("Fail").await;
-        let recreated = tenant.approval_for(&job, "supervisor").await;
-        assert_eq!(recreated.spec.decision, None);
+    #[tokio::test]
+    async fn without_the_admission_policy_a_call_waits_and_no_decision_counts() {
+        let _turn = operator::alone().await;
+        story(async |tenant| {
+            let policy = AdmissionPolicy::named(tenant, POLICY);
+            policy.remove_binding().await;
+            let (shop, job) = waiting(tenant, None, None).await;
+            job.until_reason("ApprovalPolicyMissing", &[POLICY, "does not exist"]).await;
+            assert!(tenant.approvals_of(&job).await.is_empty(), "no Approval exists");
+            policy.restore_binding().await;
+            let approval = tenant.approval_for(&job, "supervisor").await;
+            job.until_reason("AwaitingApproval", &["supervisor"]).await;
 
-        // A status that was written while no policy checked the writer does not count either.
-        policy.remove_binding().await;
-        job.until_reason("ApprovalPolicyMissing", &[POLICY, "does not exist"]).await;
-        let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
-        let counts = json!({"counted": {"verdict": "Expired", "at": "2026-01-01T00:00:00Z"}});
-        eventually("the API server to accept any status", async || admin.change_status(&recreated, &counts).await)
-            .await;
-        admin
-            .change(&recreated, &json!({"spec": {"decision": approve("jane@acme.io")}}))
-            .await
-            .expect("no policy checks the decision");
-        policy.restore_binding().await;
-        gone(&tenant.api::<Approval>(), &recreated.name_any(), recreated.uid().as_deref()).await;
-        assert_eq!(shop.ledger.summary().await.effects, 0);
-        let last = tenant.approval_for(&job, "supervisor").await;
-        let counted = last.status.as_ref().and_then(|status| status.counted.as_ref());
-        assert_eq!((&last.spec.decision, counted), (&None, None));
-        jane.decide(&last, "Approve", "").await.expect("the decision is accepted");
-        job.succeeded().await;
-        shop.assert_refunded_once(LARGE_ORDER).await;
-    })
-    .await;
-}
+            // An approver decides while the policy differs from the shipped one: the decision does not count.
+            policy.set_failure_policy("Ignore").await;
+            job.until_reason("ApprovalPolicyMissing", &[POLICY, "differs from the shipped one"]).await;
+            tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
+            let jane = tenant.person("jane@acme.io").await;
+            jane.decide(&approval, "Approve", "").await.expect("the decision is accepted");
+            gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
+            assert_eq!(shop.ledger.summary().await.effects, 0);
+            policy.set_failure_policy("Fail").await;
+            let recreated = tenant.approval_for(&job, "supervisor").await;
+            assert_eq!(recreated.spec.decision, None);
 
-/// An administrator removes the policy for worker pods for a while. In this time, an editor creates the pod of the next attempt.
-#[tokio::test]
-async fn a_pod_that_was_created_without_the_admission_policy_is_not_adopted() {
-    let _turn = operator::alone().await;
-    story(async |tenant| {
-        let policy = AdmissionPolicy::named(tenant, PODS_POLICY);
-        let (shop, job) = waiting(tenant, Some("Denied by a person"), None).await;
-        let first = job.pod(1).await;
-        job.pods_have_ended().await;
-        let approval = tenant.approval_for(&job, "supervisor").await;
-        policy.remove_binding().await;
-        job.until_reason("ApprovalPolicyMissing", &[PODS_POLICY, "does not exist"]).await;
-        let forged = forged_pod(&job, &first, true);
-        eventually("the API server to accept any pod", async || {
-            tenant.api::<Pod>().create(&PostParams::default(), &forged).await
+            // A status that was written while no policy checked the writer does not count either.
+            policy.remove_binding().await;
+            job.until_reason("ApprovalPolicyMissing", &[POLICY, "does not exist"]).await;
+            let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
+            let counts = json!({"counted": {"verdict": "Expired", "at": "2026-01-01T00:00:00Z"}});
+            eventually("the API server to accept any status", async || admin.change_status(&recreated, &counts).await)
+                .await;
+            admin
+                .change(&recreated, &json!({"spec": {"decision": approve("jane@acme.io")}}))
+                .await
+                .expect("no policy checks the decision");
+            policy.restore_binding().await;
+            gone(&tenant.api::<Approval>(), &recreated.name_any(), recreated.uid().as_deref()).await;
+            assert_eq!(shop.ledger.summary().await.effects, 0);
+            let last = tenant.approval_for(&job, "supervisor").await;
+            let counted = last.status.as_ref().and_then(|status| status.counted.as_ref());
+            assert_eq!((&last.spec.decision, counted), (&None, None));
+            jane.decide(&last, "Approve", "").await.expect("the decision is accepted");
+            job.succeeded().await;
+            shop.assert_refunded_once(LARGE_ORDER).await;
         })
         .await;
-        policy.restore_binding().await;
+    }
 
-        // The Approval is replaced, because a policy was created again. The second attempt has no pod of its own.
-        gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
-        let is_in_third = |status: &JobStatus| status.attempt.as_ref().is_some_and(|attempt| attempt.number >= 3);
-        job.until("a third attempt", is_in_third).await;
-        let again = tenant.approval_for(&job, "supervisor").await;
-        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
-        let jane = tenant.person("jane@acme.io").await;
-        jane.decide(&again, "Deny", "no photo").await.expect("the decision is accepted");
-        job.succeeded().await;
-        assert_eq!(shop.ledger.summary().await.effects, 0);
-        job.until_event("NameTaken").await;
-    })
-    .await;
+    /// An administrator removes the policy for worker pods for a while. In this time, an editor creates the pod of the next attempt.
+    #[tokio::test]
+    async fn a_pod_that_was_created_without_the_admission_policy_is_not_adopted() {
+        let _turn = operator::alone().await;
+        story(async |tenant| {
+            let policy = AdmissionPolicy::named(tenant, PODS_POLICY);
+            let (shop, job) = waiting(tenant, Some("Denied by a person"), None).await;
+            let first = job.pod(1).await;
+            job.pods_have_ended().await;
+            let approval = tenant.approval_for(&job, "supervisor").await;
+            policy.remove_binding().await;
+            job.until_reason("ApprovalPolicyMissing", &[PODS_POLICY, "does not exist"]).await;
+            let forged = forged_pod(&job, &first, true);
+            eventually("the API server to accept any pod", async || {
+                tenant.api::<Pod>().create(&PostParams::default(), &forged).await
+            })
+            .await;
+            policy.restore_binding().await;
+
+            // The Approval is replaced, because a policy was created again. The second attempt has no pod of its own.
+            gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
+            let is_in_third = |status: &JobStatus| status.attempt.as_ref().is_some_and(|attempt| attempt.number >= 3);
+            job.until("a third attempt", is_in_third).await;
+            let again = tenant.approval_for(&job, "supervisor").await;
+            tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
+            let jane = tenant.person("jane@acme.io").await;
+            jane.decide(&again, "Deny", "no photo").await.expect("the decision is accepted");
+            job.succeeded().await;
+            assert_eq!(shop.ledger.summary().await.effects, 0);
+            job.until_event("NameTaken").await;
+        })
+        .await;
+    }
 }

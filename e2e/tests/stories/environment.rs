@@ -212,63 +212,68 @@ async fn a_running_job_survives_the_deletion_of_its_claim_its_revision_and_its_s
     .await;
 }
 
-#[tokio::test]
-async fn a_job_ends_although_the_api_server_does_not_answer_for_thirty_seconds() {
-    story_alone(async |tenant| {
-        if !cluster::is_local_or_skips("stopping the API server") {
-            return;
-        }
-        let shop = tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
-        tenant.skill("cs-tier-1").await;
-        let job = tenant.job("refund").await;
-        shop.model.until_held("thinking").await;
-        let service = tenant.api::<Service>().get("model").await.expect("the Service of the model exists");
-        let address = service.spec.and_then(|spec| spec.cluster_ip).expect("it has an address");
+/// These disturb all stories. `hack/e2e` runs them one by one, after the others.
+mod alone {
+    use super::*;
 
-        let server = Process::of_daemon("kube-apiserver");
-        server.freeze();
-        // Without the API server, because its proxy does not answer either.
-        let release = format!("http://{address}:8080/control/release/thinking");
-        let released = reqwest::Client::new().post(release).send().await;
-        tokio::time::sleep(OUTAGE).await;
-        server.thaw();
-        released.expect("the model answers");
+    #[tokio::test]
+    async fn a_job_ends_although_the_api_server_does_not_answer_for_thirty_seconds() {
+        story_alone(async |tenant| {
+            if !cluster::is_local_or_skips("stopping the API server") {
+                return;
+            }
+            let shop = tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
+            tenant.skill("cs-tier-1").await;
+            let job = tenant.job("refund").await;
+            shop.model.until_held("thinking").await;
+            let service = tenant.api::<Service>().get("model").await.expect("the Service of the model exists");
+            let address = service.spec.and_then(|spec| spec.cluster_ip).expect("it has an address");
 
-        let status = job.succeeded().await;
-        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
-        shop.assert_refunded_once("A-17").await;
-        operator::leader(&tenant.cluster).await;
-        let again = tenant.job("again").await;
-        again.until("the operator to start a Job", |status| status.attempt.is_some()).await;
-    })
-    .await;
-}
+            let server = Process::of_daemon("kube-apiserver");
+            server.freeze();
+            // Without the API server, because its proxy does not answer either.
+            let release = format!("http://{address}:8080/control/release/thinking");
+            let released = reqwest::Client::new().post(release).send().await;
+            tokio::time::sleep(OUTAGE).await;
+            server.thaw();
+            released.expect("the model answers");
 
-#[tokio::test]
-async fn a_namespace_is_deleted_after_the_operator_was_uninstalled() {
-    story_alone(async |tenant| {
-        tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
-        let skill = tenant.skill("cs-tier-1").await;
-        skill.ready().await;
-        let job = tenant.job("refund").await;
-        job.until("its start", |status| status.attempt.is_some()).await;
-        let memory = Memory { reclaim_policy: Some(ReclaimPolicy::Delete), ..Memory::default() };
-        tenant.skill("deleting").with(|spec| spec.memory = Some(memory)).await.ready().await;
-        operator::uninstalled(&tenant.cluster, async || {
-            let skills = tenant.api::<Skill>().list(&ListParams::default()).await.expect("the CRDs stay");
-            assert_eq!(skills.items.len(), 2);
-            tenant.delete().await;
-            skill.gone().await;
-            let is_deleted = |skill: &Skill| skill.metadata.deletion_timestamp.is_some();
-            let left = until(&tenant.api::<Skill>(), "deleting", "its deletion", is_deleted).await;
-            assert_eq!(left.finalizers(), [names::FINALIZER_MEMORY], "only the operator removes it");
-            let page = include_str!("../../../docs/how-to/upgrade.md");
-            assert!(page.contains(&format!("patch skill cs-tier-1 --type merge --patch '{NO_FINALIZERS}'")));
-            let patch = ["patch", "skill", "deleting", "--type", "merge", "--patch", NO_FINALIZERS];
-            command::run(command::kubectl(&["--namespace", &tenant.namespace]).args(patch));
-            tenant.gone().await;
+            let status = job.succeeded().await;
+            assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
+            shop.assert_refunded_once("A-17").await;
+            operator::leader(&tenant.cluster).await;
+            let again = tenant.job("again").await;
+            again.until("the operator to start a Job", |status| status.attempt.is_some()).await;
         })
         .await;
-    })
-    .await;
+    }
+
+    #[tokio::test]
+    async fn a_namespace_is_deleted_after_the_operator_was_uninstalled() {
+        story_alone(async |tenant| {
+            tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
+            let skill = tenant.skill("cs-tier-1").await;
+            skill.ready().await;
+            let job = tenant.job("refund").await;
+            job.until("its start", |status| status.attempt.is_some()).await;
+            let memory = Memory { reclaim_policy: Some(ReclaimPolicy::Delete), ..Memory::default() };
+            tenant.skill("deleting").with(|spec| spec.memory = Some(memory)).await.ready().await;
+            operator::uninstalled(&tenant.cluster, async || {
+                let skills = tenant.api::<Skill>().list(&ListParams::default()).await.expect("the CRDs stay");
+                assert_eq!(skills.items.len(), 2);
+                tenant.delete().await;
+                skill.gone().await;
+                let is_deleted = |skill: &Skill| skill.metadata.deletion_timestamp.is_some();
+                let left = until(&tenant.api::<Skill>(), "deleting", "its deletion", is_deleted).await;
+                assert_eq!(left.finalizers(), [names::FINALIZER_MEMORY], "only the operator removes it");
+                let page = include_str!("../../../docs/how-to/upgrade.md");
+                assert!(page.contains(&format!("patch skill cs-tier-1 --type merge --patch '{NO_FINALIZERS}'")));
+                let patch = ["patch", "skill", "deleting", "--type", "merge", "--patch", NO_FINALIZERS];
+                command::run(command::kubectl(&["--namespace", &tenant.namespace]).args(patch));
+                tenant.gone().await;
+            })
+            .await;
+        })
+        .await;
+    }
 }

@@ -2,13 +2,15 @@
 //!
 //! One binary, so that it links once; one module for each subject. `make e2e` runs all stories, and `make e2e
 //! FILTER=<name>` those with this name. `cargo test -p bloomery-e2e --test stories <name>` also builds the images and
-//! installs the operator if necessary. Each story has its own namespace, so all of them can run at the same time.
+//! installs the operator if necessary. Each story has its own namespace, so all of them can run at the same time, except for those in a
+//! module `alone`.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::large_futures,
     clippy::panic,
+    clippy::wildcard_imports,
     reason = "these are tests: a story is one future on its own thread, and fails by panicking"
 )]
 

@@ -104,46 +104,6 @@ async fn the_annotation_of_a_namespace_limits_its_jobs() {
 }
 
 #[tokio::test]
-async fn many_jobs_of_one_namespace_do_not_delay_two_of_another() {
-    // The maximum of the cluster would delay other stories.
-    story_alone(async |tenant| {
-        if !cluster::is_local_or_skips("changing the settings of the operator") {
-            return;
-        }
-        let other = Tenant::open(Cluster { client: tenant.cluster.client.clone() }).await;
-        let shop = tenant.shop(&busy(8)).await;
-        let _others = other.shop(&["A-1", "A-2"].map(refund_of)).await;
-        tokio::join!(tenant.skill("cs-tier-1").into_future(), other.skill("cs-tier-1").into_future());
-        let env = json!([{"name": "BLOOMERY_MAX_RUNNING_JOBS", "value": "2"}]);
-        let change = json!({"spec": {"containers": [{"name": operator::CONTAINER, "env": env}]}});
-        operator::with_template(&tenant.cluster, &change, async || {
-            let many = refunds(tenant, 8).await;
-            until_queued(tenant, 6, 2).await;
-            let few = refunds(&other, 2).await;
-            until_queued(&other, 2, 0).await;
-            few[1].until_reason("Queued", &["2 of at most 2 Jobs", "of the cluster", "jobs.maxRunning"]).await;
-            shop.model.release("busy").await;
-            let mut starts = Vec::new();
-            for job in &many {
-                starts.push(started(&job.succeeded().await));
-            }
-            for job in &few {
-                let start = started(&job.succeeded().await);
-                let before = starts.iter().filter(|other| **other < start).count();
-                assert!(
-                    before < many.len() - 2,
-                    "{before} Jobs of the other namespace started before {}: {starts:?}",
-                    job.name
-                );
-            }
-        })
-        .await;
-        other.delete().await;
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn jobs_start_one_after_another_within_a_quota_of_pods() {
     story(async |tenant| {
         let shop = tenant.shop(&busy(3)).await;
@@ -166,4 +126,49 @@ async fn jobs_start_one_after_another_within_a_quota_of_pods() {
         }
     })
     .await;
+}
+
+/// These disturb all stories. `hack/e2e` runs them one by one, after the others.
+mod alone {
+    use super::*;
+
+    #[tokio::test]
+    async fn many_jobs_of_one_namespace_do_not_delay_two_of_another() {
+        // The maximum of the cluster would delay other stories.
+        story_alone(async |tenant| {
+            if !cluster::is_local_or_skips("changing the settings of the operator") {
+                return;
+            }
+            let other = Tenant::open(Cluster { client: tenant.cluster.client.clone() }).await;
+            let shop = tenant.shop(&busy(8)).await;
+            let _others = other.shop(&["A-1", "A-2"].map(refund_of)).await;
+            tokio::join!(tenant.skill("cs-tier-1").into_future(), other.skill("cs-tier-1").into_future());
+            let env = json!([{"name": "BLOOMERY_MAX_RUNNING_JOBS", "value": "2"}]);
+            let change = json!({"spec": {"containers": [{"name": operator::CONTAINER, "env": env}]}});
+            operator::with_template(&tenant.cluster, &change, async || {
+                let many = refunds(tenant, 8).await;
+                until_queued(tenant, 6, 2).await;
+                let few = refunds(&other, 2).await;
+                until_queued(&other, 2, 0).await;
+                few[1].until_reason("Queued", &["2 of at most 2 Jobs", "of the cluster", "jobs.maxRunning"]).await;
+                shop.model.release("busy").await;
+                let mut starts = Vec::new();
+                for job in &many {
+                    starts.push(started(&job.succeeded().await));
+                }
+                for job in &few {
+                    let start = started(&job.succeeded().await);
+                    let before = starts.iter().filter(|other| **other < start).count();
+                    assert!(
+                        before < many.len() - 2,
+                        "{before} Jobs of the other namespace started before {}: {starts:?}",
+                        job.name
+                    );
+                }
+            })
+            .await;
+            other.delete().await;
+        })
+        .await;
+    }
 }

@@ -157,7 +157,10 @@ fn schema() -> Value {
             "amount": {"type": "number", "minimum": 0},
             "currency": {"enum": ["EUR", "USD", "GBP"]},
             "priority": {"type": "integer"},
-            "customer": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}},
+            "customer": {
+                "type": "object", "required": ["id"],
+                "properties": {"id": {"type": "string"}, "email": {"type": "string"}},
+            },
             "note": {"type": "string", "maxLength": 4096},
             "items": {"type": "array", "maxItems": 100, "items": line},
         },
