@@ -1,12 +1,14 @@
 //! The kind `Job`: one conversation with a Skill.
 
 mod binding;
+mod child;
 mod gates;
 mod reply;
 mod rules;
 mod status;
 
 pub use binding::{Binding, ClaimBinding};
+pub use child::{ChildJob, ParentJob, RequestedChild};
 pub use gates::{
     DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
     PreTool, Ruling, SuggestedAction, Verdict,
@@ -88,6 +90,7 @@ use std::collections::BTreeMap;
     validation = rules::resources_are_fixed(),
     validation = rules::continues_is_fixed(),
     validation = rules::memory_scope_is_fixed(),
+    validation = rules::parent_is_fixed(),
     validation = rules::cancel_stays(),
     validation = rules::replies_only_grow(),
     validation = rules::limits_only_fall("steps", "self.limits.steps <= oldSelf.limits.steps"),
@@ -130,6 +133,9 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 6), extend("x-kubernetes-list-type" = "set"))]
     pub memory_scope: Option<Vec<CoreNote>>,
+    /// The Job that invoked this one with `use_skill`. Only the operator sets it, when it creates the Job. Immutable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentJob>,
     /// Answers to questions of the agent, and messages to the conversation. Replies can only be added at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = Reply::MAX_REPLIES))]
@@ -223,6 +229,12 @@ mod tests {
         job.metadata.annotations = None;
         job.spec.skill = JobSpec::DEFAULT_SKILL.to_owned();
         assert!(job.bootstraps_skill());
+    }
+
+    #[test]
+    fn a_status_has_room_for_all_children_and_their_goals() {
+        assert_eq!(ChildJob::MAX_CHILDREN, crate::children::MAX_CHILDREN);
+        assert_eq!(RequestedChild::MAX_GOAL_BYTES, crate::children::MAX_GOAL_BYTES);
     }
 
     #[test]

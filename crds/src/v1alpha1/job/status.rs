@@ -2,6 +2,7 @@
 
 use super::super::shared::{SecretKeyRef, conditions_schema};
 use super::super::skill::{RevisionRef, Stage};
+use super::child::ChildJob;
 use super::gates::Gates;
 use crate::Digest;
 use crate::outcome::{Outcome, Phase};
@@ -66,6 +67,10 @@ pub struct JobStatus {
     /// The held call of an ended Job, if it is certain that no worker started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_not_started: Option<CallNotStarted>,
+    /// The Jobs that this one has invoked, at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = ChildJob::MAX_CHILDREN))]
+    pub children: Vec<ChildJob>,
     /// The number of `replies` that the conversation has received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies_heard: Option<u32>,
@@ -98,6 +103,11 @@ impl JobStatus {
     /// Returns whether the Job waits for a person, without a pod.
     pub fn awaits_people(&self) -> bool {
         self.phase.is_some_and(Phase::awaits_people)
+    }
+
+    /// Returns whether the Job has no pod until a person or another Job has done something.
+    pub fn is_waiting(&self) -> bool {
+        self.phase.is_some_and(Phase::is_waiting)
     }
 
     /// Returns whether a question may be open. The status does not always have all open questions: it has only the oldest ones, and none

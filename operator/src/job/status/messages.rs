@@ -91,6 +91,7 @@ pub fn outcome_health(outcome: &Outcome) -> Health {
         | Phase::Running
         | Phase::AwaitingApproval
         | Phase::AwaitingReply
+        | Phase::AwaitingJob
         | Phase::Finalizing => Health::Stalled(Reason::Failed, message),
     }
 }
