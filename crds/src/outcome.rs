@@ -191,7 +191,7 @@ pub struct Outcome {
 }
 
 /// Reads a code. The Job has ended, so a code of a newer version counts as one that asks for a person.
-fn code_or_user_needed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutcomeCode, D::Error> {
+pub(crate) fn code_or_user_needed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutcomeCode, D::Error> {
     lenient::or(deserializer, OutcomeCode::UserNeeded)
 }
 

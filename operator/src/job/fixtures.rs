@@ -409,6 +409,8 @@ pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Rep
         },
         waiting: None,
         hold: None,
+        children: Vec::new(),
+        wait_seconds: 0,
         end: None,
     }
 }

@@ -258,7 +258,7 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp
     let (phase, awaited, questions) = match message.end {
         PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question", message.questions.clone()),
         // This function is called only for a worker that parked for a person, so each other value means a held call.
-        PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension)
+        PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension | ParkReason::Children)
         | PodEnd::Finished
         | PodEnd::Superseded => (Phase::AwaitingApproval, "call", Vec::new()),
     };

@@ -225,7 +225,7 @@ pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     match report.end {
         Some(PodEnd::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
         Some(PodEnd::Parked(ParkReason::Reply)) => Some(Phase::AwaitingReply),
-        Some(PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension)) => {
+        Some(PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension | ParkReason::Children)) => {
             Some(report.projection.phase).filter(|phase| phase.awaits_people())
         }
         Some(PodEnd::Finished | PodEnd::Superseded) | None => None,

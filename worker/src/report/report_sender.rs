@@ -97,7 +97,8 @@ impl ReportSender {
         // An error means that there is no housekeeper.
         let is_new = self.link.surveys.has_changed().unwrap_or(false);
         let memory = if is_new { self.link.surveys.borrow_and_update().clone() } else { None };
-        let report = Report { job, attempt, epoch, projection, waiting, hold, memory, end };
+        let (children, wait_seconds) = (Vec::new(), 0);
+        let report = Report { job, attempt, epoch, projection, waiting, hold, memory, children, wait_seconds, end };
         let sent = self.client.send(&report).await;
         if sent.is_err() && report.memory.is_some() {
             self.link.surveys.mark_changed();

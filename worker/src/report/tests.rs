@@ -83,7 +83,18 @@ impl Stand {
 
 fn report() -> Report {
     let Identity { job, attempt, epoch } = identity();
-    Report { job, attempt, epoch, projection: projection(1), waiting: None, hold: None, memory: None, end: None }
+    Report {
+        job,
+        attempt,
+        epoch,
+        projection: projection(1),
+        waiting: None,
+        hold: None,
+        memory: None,
+        children: Vec::new(),
+        wait_seconds: 0,
+        end: None,
+    }
 }
 
 #[tokio::test]

@@ -36,6 +36,9 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         replies: replies_that_fit(attempt.replies.iter().cloned()),
         continues: attempt.continues.as_ref().map(Continued::for_worker),
         memory_scope: attempt.memory_scope.clone(),
+        depth: 1,
+        children: Vec::new(),
+        child_wait_seconds: None,
         report: Some(attempt.report.clone()),
     };
     let sealed = run::seal(&part)

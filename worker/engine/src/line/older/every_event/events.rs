@@ -48,6 +48,7 @@ pub(super) fn all() -> Vec<Event> {
         stricter_inputs(),
         unpinned(),
         tenant_tools(),
+        children(),
     ]
     .concat()
 }
@@ -533,6 +534,11 @@ fn tenant_tools() -> Vec<Event> {
         Event::ToolsRestricted { policy: ToolPolicy { allowed, blocked } },
         Event::ToolsRestricted { policy: ToolPolicy { allowed: Some(Vec::new()), blocked: Vec::new() } },
     ]
+}
+
+/// Children of the Job.
+fn children() -> Vec<Event> {
+    vec![Event::Parked { reason: ParkReason::Children }]
 }
 
 /// Limits that were lowered in the spec of the Job, and tools that a later revision of the Skill blocks.
