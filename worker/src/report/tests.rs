@@ -45,6 +45,7 @@ struct Stand {
     dir: tempfile::TempDir,
     stop: Stop,
     inbox: Arc<DecisionInbox>,
+    desk: Arc<ChildDesk>,
 }
 
 impl Stand {
@@ -54,6 +55,7 @@ impl Stand {
             dir: tempfile::tempdir().unwrap(),
             stop: Stop::default(),
             inbox: Arc::default(),
+            desk: Arc::new(ChildDesk::new(&[])),
         };
         fs::write(stand.token(), "token-1\n").unwrap();
         stand
@@ -73,7 +75,7 @@ impl Stand {
 
     fn reporter_with(&self, link: SurveyLink) -> Reporter {
         let (client, inbox) = (self.client(), Arc::clone(&self.inbox));
-        Reporter::start(client, identity(), projection(1), self.stop.clone(), (inbox, link))
+        Reporter::start(client, identity(), projection(1), self.stop.clone(), (inbox, Arc::clone(&self.desk), link))
     }
 
     async fn send(&self) -> Result<bloomery_crds::report::Directives, SendError> {

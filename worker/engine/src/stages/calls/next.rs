@@ -1,5 +1,6 @@
 //! The next step of the calls of the latest answer.
 
+use super::child;
 use super::gate::{self, Gate};
 use super::state::{Call, CallState};
 use super::subgoal;
@@ -27,6 +28,8 @@ enum CallKind {
     Question,
     /// A call of `subgoal_done`, which the engine answers.
     SubgoalDone,
+    /// A call that invokes a Skill. It ends with its child.
+    Child,
     /// Any other call, including a call of an unknown tool.
     Effect,
 }
@@ -44,7 +47,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let first = calls.iter().position(|call| !call.is_settled())?;
     let (before, open) = calls.split_at_checked(first)?;
     let kind = kind_of(open.first()?, shared);
-    if kind == CallKind::Effect
+    if matches!(kind, CallKind::Effect | CallKind::Child)
         && let Some(skipped) = skip_after_failure(open.first()?, before, shared)
     {
         return Some(Step::Record(vec![skipped]));
@@ -67,6 +70,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         CallKind::Read => run_reads(&group, shared),
         CallKind::Question => questions::next(&group, shared),
         CallKind::SubgoalDone => group.first().map(|call| Step::Record(subgoal::close(call, &shared.rules.workflows))),
+        CallKind::Child => group.first().map(|call| child::next(call, shared)),
         CallKind::Effect => group.first().map(|call| run_effect(call, shared)),
     };
     // Without a step, the whole group waits for people.
@@ -77,7 +81,8 @@ fn kind_of(call: &Call, shared: &Shared) -> CallKind {
     match call.tool.as_str() {
         ASK_USER => CallKind::Question,
         SUBGOAL_DONE => CallKind::SubgoalDone,
-        tool if shared.catalogue.tool(tool).is_some_and(|tool| tool.read_only) => CallKind::Read,
+        _ if shared.is_read(call) => CallKind::Read,
+        _ if shared.is_invocation(call) => CallKind::Child,
         _ => CallKind::Effect,
     }
 }
@@ -86,7 +91,7 @@ fn kind_of(call: &Call, shared: &Shared) -> CallKind {
 fn group<'a>(kind: CallKind, open: &'a [Call], shared: &Shared) -> Vec<&'a Call> {
     let size = match kind {
         CallKind::Read | CallKind::Question => usize::MAX,
-        CallKind::SubgoalDone | CallKind::Effect => 1,
+        CallKind::SubgoalDone | CallKind::Child | CallKind::Effect => 1,
     };
     let same_kind = open.iter().take_while(|call| kind_of(call, shared) == kind);
     same_kind.filter(|call| !call.is_settled()).take(size).collect()
@@ -192,7 +197,7 @@ fn tool_call<'a>(call: &'a Call, shared: &'a Shared) -> Option<ToolCall<'a>> {
         arguments: arguments.text(),
         key: call_key(&call.id, shared),
         idempotent: tool.idempotent,
-        read_only: tool.read_only,
+        read_only: shared.is_read(call),
         sent_before: !tool.read_only && call.tries > 0,
         source: tool.source,
         definition: &tool.digest,

@@ -1,6 +1,7 @@
 //! The state of the calls.
 
 use super::arguments::InvalidArguments;
+use super::child::Child;
 use crate::event::{Answer, Arguments, CallId, Decision, RequestedCall, ReservationAnswer, RulingReason};
 use crate::stages::approval::Hold;
 use bloomery_crds::Digest;
@@ -30,6 +31,8 @@ pub struct Calls {
     evidence: BTreeMap<String, BTreeSet<[u8; 32]>>,
     /// The number of failures of each call, by tool and digest of the arguments.
     failures: BTreeMap<(String, Digest), u32>,
+    /// The number of children that were started.
+    children: usize,
 }
 
 impl Calls {
@@ -80,6 +83,16 @@ impl Calls {
         let times = self.failures.entry(identity).or_default();
         *times += u32::from(!is_repeated);
         *times
+    }
+
+    /// Counts a child that was started.
+    pub(super) fn count_child(&mut self) {
+        self.children += 1;
+    }
+
+    /// The number of children that were started.
+    pub(super) fn children(&self) -> usize {
+        self.children
     }
 
     /// Returns the tool of a call that has failed too often.
@@ -166,6 +179,8 @@ pub struct Call {
     pub reservation: Option<ReservationAnswer>,
     /// The number of times that the call was sent.
     pub tries: u32,
+    /// The child of the call, if it invokes a Skill.
+    pub child: Option<Child>,
     /// The result for the model, once the call is settled.
     pub result: String,
 }
@@ -223,6 +238,7 @@ impl Call {
             uncounted: None,
             reservation: None,
             tries: 0,
+            child: None,
             result: String::new(),
         }
     }
