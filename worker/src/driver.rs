@@ -139,7 +139,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
                     }
                 }
                 Step::AwaitChild(request) => {
-                    match children::await_end(request, conversation, recorder, environment, *observer).await? {
+                    match children::await_end(&request, conversation, recorder, environment, *observer).await? {
                         Awaited::Recorded(entries) => Ok(entries),
                         Awaited::Unavailable(reason) => return self.park(reason),
                         Awaited::Stopped(reason) => Err(reason),

@@ -34,7 +34,7 @@ pub(super) async fn start<M, T, F: Files>(
 /// Waits until a child has ended, and records its end. Waiting does not count as work. All events are durable before the child is requested,
 /// and the end is durable at once.
 pub(super) async fn await_end<M, T, F: Files>(
-    request: ChildRequest,
+    request: &ChildRequest,
     conversation: &Conversation,
     recorder: &Recorder<F>,
     environment: &Environment<'_, M, T>,
@@ -47,8 +47,8 @@ pub(super) async fn await_end<M, T, F: Files>(
     let began = Instant::now();
     let state = tokio::select! {
         biased;
-        request = environment.stop.wait() => Err(request.reason),
-        state = environment.children.end(&request) => Ok(state),
+        stop = environment.stop.wait() => Err(stop.reason),
+        state = environment.children.end(request) => Ok(state),
     };
     recorder.exclude_from_work(began.elapsed());
     match state {

@@ -14,9 +14,8 @@ mod undeclared;
 
 pub(crate) use apply::apply;
 pub use arguments::InvalidArguments;
-pub use child::Child;
 pub(crate) use next::next;
-pub use state::{Call, CallState, Calls, Settlement};
+pub use state::{Call, CallState, Calls, Child, Settlement};
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,10 @@
 //! Children: the calls of `use_skill` that invoke a Skill. Such a call waits until its child has ended.
 
 use super::gate::{self, Gate};
-use super::state::Call;
+use super::state::{Call, Child};
 use crate::core_tools::use_skill::{Invocation, SkillUse, resolve};
 use crate::event::{Arguments, CallId, ChildEnd, Event};
 use crate::shared::Shared;
-use crate::step::Step;
 use bloomery_crds::canonical::{self, CanonicalJson};
 use bloomery_crds::children::{ChildProgress, ChildRequest, ChildState, MAX_CHILDREN, VisibleSkill};
 use bloomery_crds::v1alpha1::{ChildrenUsage, Limits, Verdict, whole_seconds};
@@ -14,48 +13,8 @@ use serde_json::{Value, json};
 /// The longest duration of a child, in seconds. A Job can name no longer one as seconds.
 const MAX_DURATION_SECONDS: u64 = 999_999;
 
-/// The child of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Child {
-    /// It was requested, and is not known to have ended.
-    Open {
-        /// The name of its Job.
-        job: String,
-        /// The name of its Skill.
-        skill: String,
-        /// The reserved limits.
-        limits: Limits,
-    },
-    /// It has ended.
-    Ended {
-        /// The result of the call, for the model.
-        text: String,
-    },
-}
-
-/// Returns the next step of a call that the gate has allowed.
-pub(super) fn next<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
-    match &call.child {
-        Some(Child::Ended { text }) => {
-            Step::Record(vec![Event::ToolCompleted { call: call.id.clone(), text: text.clone() }])
-        }
-        Some(Child::Open { skill, limits, .. }) => match request(call, skill, limits) {
-            Some(request) => Step::AwaitChild(request),
-            None => lost(call),
-        },
-        // A worker records both events at once, so somebody else wrote this log.
-        None if shared.is_effect_under_way(call) => lost(call),
-        None => Step::InvokeSkill(&call.id),
-    }
-}
-
-fn lost(call: &Call) -> Step<'static> {
-    let text = "the log does not say which child was started".to_owned();
-    Step::Record(vec![Event::ToolIndeterminate { call: call.id.clone(), text }])
-}
-
 /// Returns the request for the child of a call.
-fn request(call: &Call, skill: &str, limits: &Limits) -> Option<ChildRequest> {
+pub(super) fn request(call: &Call, skill: &str, limits: &Limits) -> Option<ChildRequest> {
     let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
     let Invocation { goal, resources, .. } = invocation(call).ok()?;
     Some(ChildRequest {

@@ -2,7 +2,7 @@
 
 use super::child;
 use super::gate::{self, Gate};
-use super::state::{Call, CallState};
+use super::state::{Call, CallState, Child};
 use super::subgoal;
 use crate::conversation::Conversation;
 use crate::core_tools::{ASK_USER, SUBGOAL_DONE};
@@ -70,7 +70,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         CallKind::Read => run_reads(&group, shared),
         CallKind::Question => questions::next(&group, shared),
         CallKind::SubgoalDone => group.first().map(|call| Step::Record(subgoal::close(call, &shared.rules.workflows))),
-        CallKind::Child => group.first().map(|call| child::next(call, shared)),
+        CallKind::Child => group.first().map(|call| run_child(call, shared)),
         CallKind::Effect => group.first().map(|call| run_effect(call, shared)),
     };
     // Without a step, the whole group waits for people.
@@ -169,6 +169,26 @@ fn depends_on(earlier: &[&Call], call: &Call, shared: &Shared) -> bool {
     let name = |call: &Call| shared.catalogue.tool(&call.tool).map(|tool| tool.name.as_str());
     let missing = name(call).map(|name| shared.rules.workflows.missing_before(name)).unwrap_or_default();
     missing.iter().any(|missing| earlier.iter().any(|call| name(call) == Some(missing.step)))
+}
+
+/// Starts the child of a call, or waits for its end.
+fn run_child<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
+    match &call.child {
+        Some(Child::Ended { text }) => {
+            Step::Record(vec![Event::ToolCompleted { call: call.id.clone(), text: text.clone() }])
+        }
+        Some(Child::Open { skill, limits, .. }) => {
+            child::request(call, skill, limits).map_or_else(|| lost_child(call), Step::AwaitChild)
+        }
+        // A worker records both events at once, so somebody else wrote this log.
+        None if shared.is_effect_under_way(call) => lost_child(call),
+        None => Step::InvokeSkill(&call.id),
+    }
+}
+
+fn lost_child(call: &Call) -> Step<'_> {
+    let text = "the log does not say which child was started".to_owned();
+    Step::Record(vec![Event::ToolIndeterminate { call: call.id.clone(), text }])
 }
 
 /// Runs a call with effect. A call that a lost worker had started is indeterminate: it may have happened.

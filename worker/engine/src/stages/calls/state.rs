@@ -1,12 +1,11 @@
 //! The state of the calls.
 
 use super::arguments::InvalidArguments;
-use super::child::Child;
 use crate::event::{Answer, Arguments, CallId, Decision, RequestedCall, ReservationAnswer, RulingReason};
 use crate::stages::approval::Hold;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{HeldCall, PreTool, Ruling, Verdict};
+use bloomery_crds::v1alpha1::{HeldCall, Limits, PreTool, Ruling, Verdict};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,6 +182,25 @@ pub struct Call {
     pub child: Option<Child>,
     /// The result for the model, once the call is settled.
     pub result: String,
+}
+
+/// The child of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Child {
+    /// It was requested, and is not known to have ended.
+    Open {
+        /// The name of its Job.
+        job: String,
+        /// The name of its Skill.
+        skill: String,
+        /// The reserved limits.
+        limits: Limits,
+    },
+    /// It has ended.
+    Ended {
+        /// The result of the call, for the model.
+        text: String,
+    },
 }
 
 /// The progress of a call.
