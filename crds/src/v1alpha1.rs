@@ -17,10 +17,10 @@ pub use definitions::{
     spec_schema_of,
 };
 pub use job::{
-    ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ChildJob, ClaimBinding, DetectedIntent,
-    Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates, GivenReply, HeldCall,
-    Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage, ParentJob, PreTool, Reply, RequestedChild,
-    Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
+    ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ChildJob, ChildrenUsage, ClaimBinding,
+    DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
+    GivenReply, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage, ParentJob, PreTool,
+    Reply, RequestedChild, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub(crate) use shared::is_zero;

@@ -1,6 +1,7 @@
 //! Reads the run document from its files, and checks it against its digests.
 
 use crate::settings::RunArgs;
+use bloomery_crds::children::MAX_DEPTH;
 use bloomery_crds::run::{self, JobPart, ModelEndpoint, Revision};
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::decisions::Decisions;
@@ -117,6 +118,7 @@ impl Inputs {
                 // In local mode there is no operator.
                 None => Decisions::Log,
             },
+            can_have_children: part.report.is_some() && part.depth < MAX_DEPTH,
             has_notes: false,
             max_output,
         };

@@ -22,7 +22,7 @@ use bloomery_engine::event::FullResult;
 use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Disk;
 use bloomery_models::{Clients, RetryPolicy};
-use bloomery_worker::driver::{Environment, Nobody, Patience, People};
+use bloomery_worker::driver::{Environment, NoChildren, Nobody, Patience, People};
 use bloomery_worker::epoch::{Epoch, EpochEnd};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::printer::{BackgroundWriter, Format, Printer};
@@ -167,6 +167,7 @@ impl Execution<'_> {
             core: &core,
             cache: &cache,
             people,
+            children: &NoChildren,
             stop,
             patience: Patience::new(patience, patience),
         };

@@ -125,6 +125,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         let short = short_secrets::warnings(&document, &models.endpoints);
         let missing = server::missing_note(&document.revision, document.program.as_ref());
         let missing = missing.into_iter().chain(scripts::missing_note(args, &document.revision));
+        let missing = missing.chain(children_note(&document.revision));
         for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -184,7 +185,8 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
         directory.sync()?;
-        let missing = scripts::missing_note(args, &document.revision);
+        let missing =
+            scripts::missing_note(args, &document.revision).into_iter().chain(children_note(&document.revision));
         for warning in short_secrets::warnings(&document, &models.endpoints).into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -221,6 +223,13 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
 fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
     resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
+}
+
+/// Returns a note if a Skill may invoke others, which only a cluster runs.
+fn children_note(revision: &Revision) -> Option<String> {
+    let (skill, skills) = (&revision.skill, &revision.spec.skills);
+    let note = || format!("the Skill {skill} runs without use_skill, which invokes {} on a cluster", skills.join(", "));
+    (!skills.is_empty()).then(note)
 }
 
 /// Returns the core notes that `--memory-scope` names, if it is given.

@@ -15,8 +15,8 @@ pub use gates::{
 };
 pub use reply::Reply;
 pub use status::{
-    ApprovedCall, AskedCall, AskedQuestion, Attempt, CallNotStarted, HeldCall, JobResult, JobStatus, LlmCalls,
-    LogPosition, ModelUsage, ToolName, Usage, WaitingFor, WorkflowProgress,
+    ApprovedCall, AskedCall, AskedQuestion, Attempt, CallNotStarted, ChildrenUsage, HeldCall, JobResult, JobStatus,
+    LlmCalls, LogPosition, ModelUsage, ToolName, Usage, WaitingFor, WorkflowProgress,
 };
 
 use super::shared::Limits;

@@ -15,9 +15,11 @@ use crate::offload::{self, Offload};
 use crate::people::{HumanRequest, Statement};
 use crate::rules::limits::Ledger;
 use crate::run::Run;
+use crate::stages::calls::child;
 use crate::step::Step;
 use crate::tool::ListedTool;
 use bloomery_crds::Digest;
+use bloomery_crds::children::{ChildProgress, ChildRequest, ChildState, VisibleSkill};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{SkillSpec, Stage};
@@ -63,6 +65,7 @@ pub(crate) fn run() -> Run {
         tenant_tools: Vec::new(),
         people: false,
         decisions: Decisions::Log,
+        can_have_children: false,
         has_notes: false,
         max_output: 4_096,
     }
@@ -163,6 +166,10 @@ pub(crate) struct World {
     pub(crate) gathered: Vec<ContextPart>,
     /// The ledger of the Skill's limits, or the reason why it cannot be used.
     pub(crate) ledger: Result<Ledger, &'static str>,
+    /// The Skills that the Job may invoke.
+    pub(crate) skills: Vec<VisibleSkill>,
+    /// The end of the child that a request names. By default, no child ends.
+    pub(crate) child: fn(&ChildRequest) -> ChildProgress,
     /// The time of the ledger, in seconds.
     pub(crate) now: u64,
     run: Run,
@@ -183,6 +190,8 @@ impl World {
             listed: listed(),
             gathered: Vec::new(),
             ledger: Ok(Ledger::default()),
+            skills: Vec::new(),
+            child: |_| ChildProgress::Running,
             now: 0,
             run,
         };
@@ -260,6 +269,16 @@ impl World {
                 self.ledger = self.ledger.clone().map(|ledger| ledger.without(&key).unwrap_or(ledger));
                 events
             }
+            Step::InvokeSkill(call) => self.conversation.start_child(call, &self.skills, format!("child-of-{call}")),
+            Step::AwaitChild(request) => {
+                let state = (self.child)(&request);
+                let job = format!("child-of-{}", request.call);
+                let Some(event) = child::event_of(ChildState { call: request.call, job, state }) else {
+                    self.record(Event::Parked { reason: ParkReason::Children });
+                    return false;
+                };
+                vec![event]
+            }
             Step::RunEffect(call) => {
                 let (id, tool, key) = (call.id.clone(), call.tool.to_owned(), call.key.clone());
                 self.record(Event::ToolStarted { call: id.clone() });
@@ -328,6 +347,8 @@ impl World {
             listed: self.listed.clone(),
             gathered: self.gathered.clone(),
             ledger: self.ledger.clone(),
+            skills: self.skills.clone(),
+            child: self.child,
             now: self.now,
             run,
         };

@@ -45,6 +45,8 @@ pub struct Run {
     pub tenant_tools: Vec<ToolPolicy>,
     /// The source of the decisions on held calls that count.
     pub decisions: Decisions,
+    /// Whether the Job can have children.
+    pub can_have_children: bool,
     /// Whether the memory bank of the skill directory holds notes when the worker starts.
     pub has_notes: bool,
     /// The maximum number of tokens in one answer, for all models of the Job.

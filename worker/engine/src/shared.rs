@@ -2,6 +2,7 @@
 
 use crate::budget::Budget;
 use crate::catalogue::Catalogue;
+use crate::core_tools::use_skill;
 use crate::event::{CallId, Event, ModelFailure, QuestionId};
 use crate::history::{History, Turn};
 use crate::line::Entry;
@@ -13,6 +14,7 @@ use crate::run::Run;
 use crate::stage_prompt::data;
 use crate::stages::calls::{Call, Calls};
 use crate::stages::questions::{Questions, RefusedReply};
+use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage};
 
 /// The unreadable answers in a row after which the conversation ends.
@@ -163,6 +165,17 @@ impl Shared {
             self.record_evidence();
         }
         self.questions.settle(id, reply);
+    }
+
+    /// Returns whether a call changes nothing.
+    pub(crate) fn is_read(&self, call: &Call) -> bool {
+        let only_lists = |tool: &CatalogueTool| use_skill::only_lists(tool, call.read_arguments().ok());
+        self.catalogue.tool(&call.tool).is_some_and(|tool| tool.read_only || only_lists(tool))
+    }
+
+    /// Returns whether a call may start a child.
+    pub(crate) fn is_invocation(&self, call: &Call) -> bool {
+        self.catalogue.tool(&call.tool).is_some_and(use_skill::is_use_skill) && !self.is_read(call)
     }
 
     /// Returns whether a call with effect was sent and has no result yet.

@@ -208,11 +208,52 @@ pub struct Usage {
     /// The working time, in seconds.
     #[serde(default)]
     pub seconds: u64,
+    /// The budgets that the Job's children consumed, and their children. The other numbers do not include them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<ChildrenUsage>,
 }
 
 impl Usage {
     /// The largest number of items in `byModel`.
     pub const MAX_MODELS: usize = 8;
+
+    /// Returns the budgets that the Job and its children consumed together.
+    pub fn with_children(&self) -> ChildrenUsage {
+        let own = ChildrenUsage {
+            steps: self.llm_calls.plan,
+            tool_calls: self.tool_calls,
+            tokens: self.input_tokens.saturating_add(self.output_tokens),
+            seconds: self.seconds,
+        };
+        own.plus(&self.children.unwrap_or_default())
+    }
+}
+
+/// The consumed budgets of children.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildrenUsage {
+    /// The number of model calls in main loops.
+    pub steps: u32,
+    /// The number of started tool calls.
+    pub tool_calls: u32,
+    /// The number of tokens, input and output together.
+    pub tokens: u64,
+    /// The working time, in seconds.
+    pub seconds: u64,
+}
+
+impl ChildrenUsage {
+    /// Returns the sum of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            steps: self.steps.saturating_add(other.steps),
+            tool_calls: self.tool_calls.saturating_add(other.tool_calls),
+            tokens: self.tokens.saturating_add(other.tokens),
+            seconds: self.seconds.saturating_add(other.seconds),
+        }
+    }
 }
 
 /// The usage of a Model.
