@@ -42,6 +42,7 @@ pub fn run() -> Run {
         tenant_tools: Vec::new(),
         people: true,
         decisions: Decisions::Log,
+        is_child: false,
         can_have_children: false,
         has_notes: true,
         continues: None,

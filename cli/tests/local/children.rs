@@ -67,11 +67,12 @@ async fn a_child_runs_in_its_own_directory_and_its_answer_is_the_result_of_the_c
     setup.write("skills.yaml", &skills(""));
     setup.run(&RUN).await.assert(0, "Served.");
     setup.assert_no_violations().await;
-    let [child] = &children(&setup)[..] else { panic!("{:?}", children(&setup)) };
+    let children = children(&setup);
+    let [child] = children.as_slice() else { panic!("{children:?}") };
     let log = setup.log(&format!("billing/jobs/{child}")).join("\n");
     assert!(log.contains("\"type\":\"finished\"") && log.contains("Three bills."), "{log}");
     assert_eq!((count(&setup, "child.started"), count(&setup, "child.completed")), (1, 1));
-    setup.bloomery(&["get", child]).await.assert(0, "Succeeded");
+    setup.bloomery(&["get", child.as_str()]).await.assert(0, "Succeeded");
 }
 
 #[tokio::test]

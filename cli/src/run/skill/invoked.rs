@@ -66,3 +66,37 @@ fn names_in(file: &Path) -> Vec<String> {
     let objects = checked.map(|document| check_document(document, &options, &[], &config_maps).object);
     objects.filter_map(|object| object.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::fs;
+
+    fn skill(name: &str) -> String {
+        format!(
+            "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {{name: {name}}}\nspec: {{problem: {{statement: Help}}}}\n"
+        )
+    }
+
+    #[test]
+    fn skills_are_found_in_the_file_the_memory_and_the_templates() {
+        let dir = tempfile::tempdir().unwrap();
+        let (memory, file) = (dir.path().join("memory"), dir.path().join("skills.yaml"));
+        fs::create_dir_all(memory.join("own")).unwrap();
+        fs::create_dir_all(memory.join("broken")).unwrap();
+        fs::write(memory.join("own").join(SKILL_FILE), skill("own")).unwrap();
+        fs::write(memory.join("broken").join(SKILL_FILE), "kind: Skill").unwrap();
+        fs::write(&file, format!("{}---\n{}", skill("front-desk"), skill("billing"))).unwrap();
+        let found = |skills: &[&str]| -> Vec<String> {
+            let spec = serde_json::from_value(json!({"problem": {"statement": "x"}, "skills": skills})).unwrap();
+            visible(&spec, &memory, &file).into_iter().map(|skill| skill.name).collect()
+        };
+        assert_eq!(found(&["own", "billing", "missing", "broken"]), ["billing", "own"]);
+        let all = found(&["*"]);
+        for name in ["billing", "front-desk", "own", "sw-dev-agent"] {
+            assert!(all.contains(&name.to_owned()), "{name}: {all:?}");
+        }
+        assert!(!all.contains(&"broken".to_owned()), "{all:?}");
+    }
+}
