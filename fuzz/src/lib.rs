@@ -42,7 +42,7 @@ pub fn run() -> Run {
         tenant_tools: Vec::new(),
         people: true,
         decisions: Decisions::Log,
-        is_child: false,
+        depth: 1,
         can_have_children: false,
         has_notes: true,
         continues: None,

@@ -65,7 +65,7 @@ pub(crate) fn run() -> Run {
         tenant_tools: Vec::new(),
         people: false,
         decisions: Decisions::Log,
-        is_child: false,
+        depth: 1,
         can_have_children: false,
         has_notes: false,
         max_output: 4_096,

@@ -101,7 +101,7 @@ impl Shared {
         self.budget.add_work(entry.stamp.elapsed_ms);
         self.progress.apply(&entry.event);
         // The goal of a child is the text of a model.
-        if !(self.run.is_child && matches!(entry.event, Event::ConversationOpened { .. })) {
+        if !(self.run.depth > 1 && matches!(entry.event, Event::ConversationOpened { .. })) {
             self.record.apply(&entry.event);
         }
         match &entry.event {

@@ -317,10 +317,10 @@ fn a_child_of_a_call_that_was_not_started_changes_nothing() {
 
 /// The goal names the order.
 #[rstest]
-#[case::written_by_a_person(false, Verdict::Allow)]
-#[case::written_by_the_model_of_the_parent(true, Verdict::Hold)]
-fn the_goal_of_a_child_is_not_from_a_user(#[case] is_child: bool, #[case] expected: Verdict) {
-    let mut run = Run { is_child, ..run() };
+#[case::written_by_a_person(1, Verdict::Allow)]
+#[case::written_by_the_model_of_the_parent(2, Verdict::Hold)]
+fn the_goal_of_a_child_is_not_from_a_user(#[case] depth: u32, #[case] expected: Verdict) {
+    let mut run = Run { depth, ..run() };
     let approvals = json!({"approvals": [{"toolId": "process_refund", "when": "!fromUser(order_id)"}]});
     run.skill.policy = serde_json::from_value(approvals).unwrap();
     let world = played(run, vec![asks(&[("process_refund", order())])], succeeds);
