@@ -6,7 +6,8 @@
 use crate::canonical::Digest;
 use crate::lenient;
 use crate::outcome::{OutcomeCode, Phase, code_or_user_needed};
-use crate::v1alpha1::{Limits, Usage};
+use crate::text::bounded;
+use crate::v1alpha1::{Limits, SkillSpec, Usage};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -49,6 +50,24 @@ pub struct VisibleSkill {
     /// The names of the required resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<String>,
+}
+
+impl VisibleSkill {
+    /// Returns a Skill as the model sees it.
+    pub fn new(name: &str, spec: &SkillSpec) -> Self {
+        let about = spec.goal.as_deref().unwrap_or(&spec.problem.statement);
+        let description = match &spec.display_name {
+            Some(title) => format!("{title}: {about}"),
+            None => about.to_owned(),
+        };
+        let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let required = spec.resources.iter().filter(|resource| resource.required == Some(true));
+        Self {
+            name: name.to_owned(),
+            description: bounded(&line, MAX_DESCRIPTION_BYTES),
+            resources: required.map(|resource| resource.name.clone()).collect(),
+        }
+    }
 }
 
 /// A page of the Skills that a Job may invoke.
@@ -183,6 +202,23 @@ mod tests {
         assert_eq!((key.len(), key.starts_with(&child["refund-".len()..])), (32, true));
         // The parts are not only joined.
         assert_ne!(run_key("a", "b-c", "d"), run_key("a", "b", "c-d"));
+    }
+
+    #[test]
+    fn a_skill_is_described_by_its_goal_in_one_bounded_line() {
+        let spec = |about: Value| -> SkillSpec {
+            let mut spec = json!({
+                "problem": { "statement": "Bills\nand more" },
+                "resources": [{ "name": "shop", "type": "api_endpoint", "required": true }, { "name": "a", "type": "filesystem" }],
+            });
+            spec.as_object_mut().unwrap().extend(about.as_object().unwrap().clone());
+            serde_json::from_value(spec).unwrap()
+        };
+        let skill = VisibleSkill::new("billing", &spec(json!({})));
+        assert_eq!((skill.description.as_str(), skill.resources), ("Bills and more", vec!["shop".to_owned()]));
+        let titled = spec(json!({ "displayName": "Billing", "goal": "x".repeat(2000) }));
+        let description = VisibleSkill::new("billing", &titled).description;
+        assert!(description.starts_with("Billing: xxx") && description.len() <= MAX_DESCRIPTION_BYTES);
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub fn run() -> Run {
         tenant_tools: Vec::new(),
         people: true,
         decisions: Decisions::Log,
+        depth: 1,
         can_have_children: false,
         has_notes: true,
         continues: None,

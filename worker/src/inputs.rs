@@ -118,6 +118,7 @@ impl Inputs {
                 // In local mode there is no operator.
                 None => Decisions::Log,
             },
+            depth: part.depth,
             can_have_children: part.report.is_some() && part.depth < MAX_DEPTH,
             has_notes: false,
             max_output,

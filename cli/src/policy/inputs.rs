@@ -50,6 +50,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         tenant_tools: Vec::new(),
         people: true,
         decisions: Decisions::Log,
+        depth: 1,
         can_have_children: true,
         has_notes: false,
         max_output: 4096,

@@ -1,5 +1,7 @@
 //! Prepares a Job before its start: finds and checks everything that it needs, and stores its run document.
 
+pub mod child;
+
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, LoadedSkill, SelectedSkill};
@@ -125,7 +127,6 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         let short = short_secrets::warnings(&document, &models.endpoints);
         let missing = server::missing_note(&document.revision, document.program.as_ref());
         let missing = missing.into_iter().chain(scripts::missing_note(args, &document.revision));
-        let missing = missing.chain(children_note(&document.revision));
         for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -185,8 +186,7 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
         directory.sync()?;
-        let missing =
-            scripts::missing_note(args, &document.revision).into_iter().chain(children_note(&document.revision));
+        let missing = scripts::missing_note(args, &document.revision);
         for warning in short_secrets::warnings(&document, &models.endpoints).into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -223,13 +223,6 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
 fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
     resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
-}
-
-/// Returns a note if a Skill may invoke others, which only a cluster runs.
-fn children_note(revision: &Revision) -> Option<String> {
-    let (skill, skills) = (&revision.skill, &revision.spec.skills);
-    let note = || format!("the Skill {skill} runs without use_skill, which invokes {} on a cluster", skills.join(", "));
-    (!skills.is_empty()).then(note)
 }
 
 /// Returns the core notes that `--memory-scope` names, if it is given.

@@ -1,5 +1,7 @@
 //! Finds the Skill of a Job: in a file, in its skill directory, or, on its first use, in a template.
 
+pub mod invoked;
+
 use crate::check::check_document;
 use crate::error::Error;
 use crate::findings::{self, Tally};
@@ -29,6 +31,11 @@ pub struct LoadedSkill {
 }
 
 impl LoadedSkill {
+    /// Returns the file, as the command line names it.
+    pub fn file(&self) -> &Path {
+        &self.selector.file
+    }
+
     /// Returns `spec.mcpServer`: a server that only a cluster can run.
     pub fn cluster_server(&self) -> Option<&McpServer> {
         self.spec.mcp_server.as_ref()
@@ -225,8 +232,13 @@ fn load_skill(source: Source, selector: SkillSelector, tools: &[ListedTool]) -> 
             .map_err(|error| Error::failed(error.to_string()))?;
     }
     let refused = || Error::usage(format!("{}: {}: nothing was run", source.name, tally.summary()));
-    let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
-    Ok(LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, source, selector })
+    let checked = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
+    Ok(loaded(source, selector, checked))
+}
+
+/// Returns a Skill without errors.
+fn loaded(source: Source, selector: SkillSelector, (skill, mcp): (Skill, Option<String>)) -> LoadedSkill {
+    LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, source, selector }
 }
 
 /// Checks the Skill that `selector` selects. Returns it with the address of its MCP server, and the findings in the order of the file.

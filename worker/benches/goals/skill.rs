@@ -111,6 +111,7 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         tenant_tools: Vec::new(),
         people: false,
         decisions: Decisions::Log,
+        depth: 1,
         can_have_children: false,
         has_notes: false,
         max_output: 4_096,

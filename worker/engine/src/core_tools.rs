@@ -56,9 +56,9 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     tools.extend(http::offered(run));
     tools.extend(memory::offered(run));
     tools.extend(skill_texts::offered(run));
+    tools.extend(use_skill::offered(run));
     tools.extend(focus::offered(listed, &tools));
     tools.extend(people::offered(run));
-    tools.extend(use_skill::offered(run));
     let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);
     let offered = tools.into_iter().filter(|tool| !is_overridden(&tool.name));
     offered

@@ -65,6 +65,7 @@ pub(crate) fn run() -> Run {
         tenant_tools: Vec::new(),
         people: false,
         decisions: Decisions::Log,
+        depth: 1,
         can_have_children: false,
         has_notes: false,
         max_output: 4_096,
@@ -271,9 +272,7 @@ impl World {
             }
             Step::InvokeSkill(call) => self.conversation.start_child(call, &self.skills, format!("child-of-{call}")),
             Step::AwaitChild(request) => {
-                let state = (self.child)(&request);
-                let job = format!("child-of-{}", request.call);
-                let Some(event) = child::event_of(ChildState { call: request.call, job, state }) else {
+                let Some(event) = self.end_of_child(request) else {
                     self.record(Event::Parked { reason: ParkReason::Children });
                     return false;
                 };
@@ -290,6 +289,12 @@ impl World {
             self.record(event);
         }
         true
+    }
+
+    /// Returns the event of the end of a child, if it has ended.
+    fn end_of_child(&self, request: ChildRequest) -> Option<Event> {
+        let (state, job) = ((self.child)(&request), format!("child-of-{}", request.call));
+        child::event_of(ChildState { call: request.call, job, state })
     }
 
     /// Returns the next scripted answer. The position in the script is a count of the log, so a resumed worker gets the same

@@ -100,7 +100,10 @@ impl Shared {
         self.seq = entry.seq;
         self.budget.add_work(entry.stamp.elapsed_ms);
         self.progress.apply(&entry.event);
-        self.record.apply(&entry.event);
+        // The goal of a child is the text of a model.
+        if !(self.run.depth > 1 && matches!(entry.event, Event::ConversationOpened { .. })) {
+            self.record.apply(&entry.event);
+        }
         match &entry.event {
             Event::EpochStarted { epoch, attempt, .. } => {
                 self.epoch = *epoch;

@@ -3,6 +3,7 @@
 use super::environment::{Environment, Observer};
 use super::recorder::Recorder;
 use super::wait::Awaited;
+use crate::stop::StopReason;
 use bloomery_crds::children::ChildRequest;
 use bloomery_crds::report::ParkReason;
 use bloomery_engine::event::CallId;
@@ -31,6 +32,15 @@ pub(super) async fn start<M, T, F: Files>(
     })
 }
 
+/// Waits for a request to stop. A child that runs in this process gets the time of a call with effect.
+async fn stopped<M, T>(environment: &Environment<'_, M, T>) -> StopReason {
+    let Environment { stop, patience, children, .. } = environment;
+    if children.run_here() {
+        return stop.grace_over(|reason| patience.grace_for(reason)).await;
+    }
+    stop.wait().await.reason
+}
+
 /// Waits until a child has ended, and records its end. Waiting does not count as work. All events are durable before the child is requested,
 /// and the end is durable at once.
 pub(super) async fn await_end<M, T, F: Files>(
@@ -47,7 +57,7 @@ pub(super) async fn await_end<M, T, F: Files>(
     let began = Instant::now();
     let state = tokio::select! {
         biased;
-        stop = environment.stop.wait() => Err(stop.reason),
+        reason = stopped(environment) => Err(reason),
         state = environment.children.end(request) => Ok(state),
     };
     recorder.exclude_from_work(began.elapsed());

@@ -131,6 +131,11 @@ pub trait Children: fmt::Debug + Sync {
     /// Waits until a child has ended, and returns its state. The observer has its request. Returns `None` if the worker does not wait any
     /// longer. Dropping the future ends the wait only.
     fn end<'a>(&'a self, request: &'a ChildRequest) -> LocalBoxFuture<'a, Option<ChildState>>;
+
+    /// Returns whether children run in this process. Then a request to stop reaches them too, and they get time to end.
+    fn run_here(&self) -> bool {
+        false
+    }
 }
 
 /// No children. The Job is not offered the tool that invokes Skills.

@@ -314,3 +314,15 @@ fn a_child_of_a_call_that_was_not_started_changes_nothing() {
     assert_eq!(spent(&world), ChildrenUsage::default());
     assert!(matches!(next(&world.conversation), Step::InvokeSkill(_)));
 }
+
+/// The goal names the order.
+#[rstest]
+#[case::written_by_a_person(1, Verdict::Allow)]
+#[case::written_by_the_model_of_the_parent(2, Verdict::Hold)]
+fn the_goal_of_a_child_is_not_from_a_user(#[case] depth: u32, #[case] expected: Verdict) {
+    let mut run = Run { depth, ..run() };
+    let approvals = json!({"approvals": [{"toolId": "process_refund", "when": "!fromUser(order_id)"}]});
+    run.skill.policy = serde_json::from_value(approvals).unwrap();
+    let world = played(run, vec![asks(&[("process_refund", order())])], succeeds);
+    assert_eq!(world.conversation.shared.calls.rulings().last[0].verdict, expected);
+}
