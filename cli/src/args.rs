@@ -5,6 +5,7 @@ mod invocation;
 mod jobs;
 mod local;
 mod skills;
+mod validate;
 mod values;
 
 pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place, PlaceArgs};
@@ -12,6 +13,7 @@ pub use invocation::Invocation;
 pub use jobs::{CancelArgs, ReplyArgs, TreeArgs, WaitArgs, WaitTarget};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
 pub use skills::{ExportArgs, ExportFormat, ImportArgs, NewArgs, ScriptOs};
+pub use validate::ValidateArgs;
 
 use crate::local::DEFAULT_MEMORY;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
@@ -34,6 +36,8 @@ const EXIT_CODES_HELP: &str =
 pub enum Command {
     /// Run a Skill on this machine, without a cluster
     Run(Box<RunArgs>),
+    /// Test the features of Skills on this machine, without a cluster
+    Validate(Box<ValidateArgs>),
     /// Print the events of a Job, on this machine or on a cluster
     Events(EventsArgs),
     /// Show Jobs on this machine or on a cluster: decisions, progress, what they wait for

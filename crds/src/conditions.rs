@@ -40,6 +40,9 @@ pub enum ConditionType {
     /// The image of the Skill's MCP server is the one that it was when the Skill first named it. Present only while `False`; the message
     /// names both IDs.
     McpImageUnchanged,
+    /// All features of the Skill have passed on its current revision. `Unknown` if one was not tested. Absent if the Skill has no features
+    /// to test.
+    Validated,
     /// The Skill works as written for this Job. Present only while `False`; the message names each difference.
     SkillAsWritten,
     /// Every limit of the Job is within the limits of its Skill. Present only while `False`; the message names each limit that is above
@@ -130,6 +133,18 @@ pub enum Reason {
     ///
     /// Remedy: none.
     NoMcpServer,
+    /// All features of the Skill have passed on its current revision.
+    ///
+    /// Remedy: none.
+    FeaturesPassed,
+    /// A feature of the Skill has failed on its current revision. As an Event: it had passed before.
+    ///
+    /// Remedy: read the reasons in `status.features`; correct the Skill or the feature, and create a Job with `mode: Validate`.
+    FeatureFailed,
+    /// A feature of the Skill was not tested on its current revision. Jobs run.
+    ///
+    /// Remedy: create a Job with `mode: Validate` (docs/how-to/validate-a-skill.md).
+    NotValidated,
     /// The Skill or the Model asks for more than its namespace allows now, so no new Job of it starts. Jobs that run now go on.
     ///
     /// Remedy: change the object as the message says, or ask the cluster's admin to raise the limit (docs/how-to/limit-tenants.md).

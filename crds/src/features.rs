@@ -75,8 +75,8 @@ fn size_fault(spec: &SkillSpec) -> Option<Fault> {
 }
 
 fn feature_bytes(feature: &Feature) -> usize {
-    let Feature { name, test_scenario, expected_result, optional: _, ext: _ } = feature;
-    name.len() + test_scenario.len() + expected_result.len()
+    let Feature { name, test_scenario, expected_result, optional: _, ext: _, allow } = feature;
+    name.len() + test_scenario.len() + expected_result.len() + allow.iter().map(String::len).sum::<usize>()
 }
 
 #[cfg(test)]

@@ -174,6 +174,10 @@ pub enum OutcomeCode {
     /// Remedy: correct the rules that the message names (`bloomery lint --tools` finds all of them); `policy.allowUnmatched: true` accepts
     /// rules for tools that the server lacks; create the Job again.
     PolicyInvalid,
+    /// A Job with `mode: Validate` has tested the features of its Skill, and one of them did not pass.
+    ///
+    /// Remedy: read the reasons in `status.features`; correct the Skill or the feature, and create another Job.
+    FeatureFailed,
     /// The goal is not one of the Skill's intents. `action` is the Skill's handling of such a goal.
     ///
     /// Remedy: use a Skill that serves the goal.
@@ -231,7 +235,8 @@ impl Outcome {
             | OutcomeCode::McpUnavailable
             | OutcomeCode::ModelUnavailable
             | OutcomeCode::SkillDeleted
-            | OutcomeCode::PolicyInvalid => Phase::Failed,
+            | OutcomeCode::PolicyInvalid
+            | OutcomeCode::FeatureFailed => Phase::Failed,
             OutcomeCode::Cancelled => Phase::Cancelled,
             OutcomeCode::GateFailed
             | OutcomeCode::ToolIndeterminate

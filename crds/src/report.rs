@@ -13,8 +13,8 @@ use crate::outcome::{Outcome, Phase};
 use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
 use crate::v1alpha1::{
-    AskedQuestion, DirectoryUsage, Gates, HoldRule, JobResult, Limits, LogPosition, ToolName, ToolPolicy, Usage,
-    WaitingFor, WorkflowProgress, is_zero,
+    AskedQuestion, DirectoryUsage, FeatureResult, Gates, HoldRule, JobResult, Limits, LogPosition, ToolName,
+    ToolPolicy, Usage, WaitingFor, WorkflowProgress, is_zero,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -95,6 +95,9 @@ pub struct Projection {
     pub result: Option<JobResult>,
     /// The decisions of the gates.
     pub gates: Gates,
+    /// The results of the tested features, in their order; at most [`FeatureResult::MAX_RESULTS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<FeatureResult>,
     /// The progress of the Skill's workflows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workflows: Vec<WorkflowProgress>,

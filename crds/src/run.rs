@@ -160,6 +160,9 @@ pub struct JobPart {
     pub revision: Digest,
     /// The goal of the Job.
     pub goal: String,
+    /// True if the Job tests the features of its Skill. Then the goal is for people only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub validates: bool,
     /// The limits.
     pub limits: EffectiveLimits,
     /// The models that the worker may call: that of the main loop, then those of other stages, then fallbacks.

@@ -145,7 +145,7 @@ fn shown(file: &str) -> String {
 }
 
 /// Returns the name of the tool that a file is. The bridge computes the same name.
-fn tool(file: &str) -> String {
+pub fn tool(file: &str) -> String {
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
     PREFIX.chars().chain(stem.chars().map(plain)).collect()

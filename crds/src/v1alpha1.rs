@@ -18,20 +18,21 @@ pub use definitions::{
 };
 pub use job::{
     ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ChildJob, ChildrenUsage, ClaimBinding,
-    DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
-    GivenReply, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage, ParentJob, PreTool,
-    Reply, RequestedChild, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
+    DetectedIntent, FeatureResult, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason,
+    Gates, GivenReply, HeldCall, Job, JobMode, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage,
+    ParentJob, PreTool, Reply, RequestedChild, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor,
+    WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub(crate) use shared::is_zero;
 pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};
 pub use skill::{
     ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallLimit, CallPolicy, Context, CoreNote, DirectoryUsage,
-    EffectPolicy, EndpointAuth, EndpointRule, Engine, Entity, Feature, FeatureExtension, FinalizationGate, FoundTools,
-    Guardrails, Intent, IntentDetection, Intents, LimitScope, ListSource, McpBinding, McpContainer, McpEgress,
-    McpHeader, McpHealth, McpScope, McpServer, McpService, McpStatus, McpTransport, Memory, MemoryUsage, Method,
-    OutOfDomain, OutOfDomainAction, OutputContract, OutputField, PodField, PodSettings, Pods, Policy, Problem,
-    ReclaimPolicy, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Scripts, Skill, SkillSpec,
-    SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput, ToolOutput, ToolPolicy,
-    ToolSelection, ValueType, VerifiedTools, When, Workflow, is_reserved_header,
+    EffectPolicy, EndpointAuth, EndpointRule, Engine, Entity, Feature, FeatureExtension, FeatureStatus,
+    FinalizationGate, FoundTools, Guardrails, Intent, IntentDetection, Intents, LimitScope, ListSource, McpBinding,
+    McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer, McpService, McpStatus, McpTransport, Memory,
+    MemoryUsage, Method, OutOfDomain, OutOfDomainAction, OutputContract, OutputField, PodField, PodSettings, Pods,
+    Policy, Problem, ReclaimPolicy, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Scripts,
+    Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput, ToolOutput,
+    ToolPolicy, ToolSelection, ValueType, VerifiedTools, When, Workflow, is_reserved_header,
 };

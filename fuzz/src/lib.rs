@@ -40,6 +40,7 @@ pub fn run() -> Run {
         context_window: 16_000,
         pins: None,
         tenant_tools: Vec::new(),
+        allowed_effects: None,
         people: true,
         decisions: Decisions::Log,
         depth: 1,

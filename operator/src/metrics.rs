@@ -32,6 +32,7 @@ pub struct Metrics {
     waits: Family<Labels<1>, Histogram>,
     reports: Family<Labels<1>, Counter>,
     verdicts: Family<Labels<4>, Counter>,
+    feature_tests: Family<Labels<3>, Counter>,
     waiting_jobs: Family<Labels<1>, Gauge>,
     queued_jobs: Family<Labels<3>, Gauge>,
     queue_positions: Family<Labels<2>, Gauge>,
@@ -91,8 +92,7 @@ impl Metrics {
             writes: series.add("writes", "Requests that change the cluster, by kind and verb"),
             leader: series.add("leader", "1 if this replica leads, otherwise 0"),
             jobs: series.add("jobs", "Jobs by phase"),
-            longest_waits: series
-                .add("waiting_longest_seconds", "Longest current wait of a Job for people in seconds, by phase"),
+            longest_waits: series.add("waiting_longest_seconds", "Longest open wait for people in seconds, by phase"),
             waits: series.add_histograms(
                 "waited_seconds",
                 "Duration of finished waits for people in seconds, by phase",
@@ -100,6 +100,7 @@ impl Metrics {
             ),
             reports: series.add("reports", "Reports of workers by result"),
             verdicts: series.add("gate_verdicts", "Verdicts by namespace, Skill, gate and verdict"),
+            feature_tests: series.add("feature_tests", "Tests of features by namespace, Skill and result"),
             waiting_jobs: series.add(
                 "jobs_waiting",
                 "Jobs that have not ended and have no running worker, by the reason of their condition Ready",
@@ -232,6 +233,12 @@ impl Metrics {
         self.verdicts.get_or_create(&labels).inc_by(count);
     }
 
+    /// Counts the test of a feature of this Skill.
+    pub fn count_feature_test(&self, skill_key: &SkillKey, result: &str) {
+        let [namespace, skill] = self.known_skills.labels(skill_key);
+        self.feature_tests.get_or_create(&[namespace, skill, ("result", result.to_owned())]).inc();
+    }
+
     /// Counts calls of a Model in a stage, for a Job of this Skill. The name of the Model is empty if it is not known.
     pub fn count_model_calls(&self, skill_key: &SkillKey, model: &str, stage: &str, count: u64) {
         let [namespace, skill, model] = self.known_skills.labels_with_model(skill_key, model);
@@ -331,6 +338,7 @@ mod tests {
         drop(metrics.record_reconcile_start("skill"));
         metrics.record_reconcile_end("skill", "conflict", 0.3);
         metrics.count_verdicts(&skill_key(), "preTool", "Deny", 2);
+        metrics.count_feature_test(&skill_key(), "failed");
         metrics.count_tokens(&skill_key(), "large", "input", 90);
         metrics.record_job_end(&skill_key(), "Done", "Succeeded", 3.0);
         metrics.set_counts(&Counts {
@@ -344,6 +352,7 @@ mod tests {
         for line in [
             r#"bloomery_reconciles_total{controller="skill",result="conflict"} 1"#,
             r#"bloomery_gate_verdicts_total{namespace="acme",skill="refunds",gate="preTool",verdict="Deny"} 2"#,
+            r#"bloomery_feature_tests_total{namespace="acme",skill="refunds",result="failed"} 1"#,
             r#"bloomery_tokens_total{namespace="acme",skill="refunds",kind="input",model="large"} 90"#,
             r#"bloomery_job_outcomes_total{namespace="acme",skill="refunds",code="Done"} 1"#,
             r#"bloomery_jobs{phase="Running"} 3"#,

@@ -8,6 +8,7 @@ pub mod ca;
 mod ca_bundle;
 mod connections;
 mod directives;
+mod features;
 mod hold;
 pub mod judge;
 mod memory;

@@ -15,6 +15,7 @@ use crate::stop::Stop;
 use crate::tool_list_cache::ToolListCache;
 use crate::tools::CoreTools;
 use crate::trace::{self, Trace};
+use crate::validation::{self, Scratch};
 use crate::{ended_run, ending, skill_file};
 use bloomery_crds::pod::{MCP_CONTAINER, SCRIPTS_CONTAINER};
 use bloomery_crds::report::MemoryFault;
@@ -26,6 +27,9 @@ use bloomery_models as model;
 use bloomery_redact::Redactor;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The name of the directory for the memories of tests, in the temporary directory of the pod.
+const SCRATCH: &str = "bloomery-tests";
 
 /// The time limit for closing the session with the MCP server.
 pub(crate) const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -119,6 +123,8 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let server_tokens = ServerTokens::new(redactor.clone());
     let server = mcp_client(&inputs, cache.clone(), addresses.clone(), &server_tokens)?;
     let tools = with_scripts(SkillTools::new(server), &inputs)?;
+    let scratch =
+        Scratch { dir: std::env::temp_dir().join(SCRATCH), addresses: addresses.clone(), trace: trace.clone() };
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
     let desk = Arc::new(ChildDesk::new(&part.children));
@@ -137,7 +143,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     };
     let stdout = BackgroundWriter::new(std::io::stdout()).map_err(Error::Output)?;
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));
-    let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), desk, server_tokens };
+    let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), desk, server_tokens, scratch };
     let exit = Box::pin(attempt.run(Disk, environment, printer)).await;
     // Lets the servers free the sessions at once. Otherwise a session stays until it expires.
     let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
@@ -194,6 +200,8 @@ pub struct Attempt<'a> {
     pub desk: Arc<ChildDesk>,
     /// Receives the tokens for the MCP server, if the operator runs it.
     pub server_tokens: ServerTokens,
+    /// What the tests of features have instead of the memory of the Skill.
+    pub scratch: Scratch,
 }
 
 impl Attempt<'_> {
@@ -207,7 +215,7 @@ impl Attempt<'_> {
         environment: Environment<'_, M, T>,
         printer: Printer,
     ) -> Result<Exit, Error> {
-        let Self { args, inputs, inbox, desk, server_tokens } = self;
+        let Self { args, inputs, inbox, desk, server_tokens, scratch } = self;
         let part = &inputs.part;
         let client = report_client(args, inputs)?.with_server_tokens(server_tokens);
         let (stop, memory) = (environment.stop, environment.memory);
@@ -227,7 +235,12 @@ impl Attempt<'_> {
         let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: number };
         let (mut housekeeper, link) = Housekeeper::start(memory, &part.run_key, args.log_bounds());
         let reporter = Reporter::start(client, identity, epoch.projection(), stop.clone(), (inbox, desk, link));
-        let EpochEnd { exit, projection, hold, result: _ } = epoch.drive(&reporter, printer).await?;
+        let end = if part.validates {
+            Box::pin(validation::run(epoch, &reporter, printer, &scratch)).await?
+        } else {
+            epoch.drive(&reporter, printer).await?
+        };
+        let EpochEnd { exit, projection, hold, result: _ } = end;
         if let Some(hold) = hold {
             reporter.set_held_call(hold);
         }

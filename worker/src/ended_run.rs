@@ -33,6 +33,7 @@ pub fn projection(inputs: &Inputs, memory: &Path) -> std::io::Result<Option<Proj
         outcome: Some(outcome),
         result: record.result.filter(|_| is_same_run).map(|result| result.bounded()),
         gates: Gates { intent: record.intent, ..Gates::default() },
+        features: Vec::new(),
         workflows: Vec::new(),
         tool_names: Vec::new(),
         waiting_for: None,

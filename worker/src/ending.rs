@@ -38,7 +38,11 @@ pub async fn report(end: AttemptEnd, inputs: &Inputs, file: &Path, reporter: Rep
     let AttemptEnd { exit, projection, epoch } = end;
     let mut message = message(exit, &projection, &inputs.part, epoch);
     message.questions = redacted(&message.questions, &inputs.redactor);
-    write_message(&message, file);
+    // The message has no room for the results of features. Without it, another attempt reads the log and reports them.
+    let is_complete = !(inputs.part.validates && exit == Exit::Finished);
+    if is_complete {
+        write_message(&message, file);
+    }
     if exit == Exit::Superseded {
         return;
     }

@@ -14,7 +14,7 @@ use bloomery_engine::line::Chain;
 use bloomery_engine::projection::{project, project_refused};
 use bloomery_engine::run::Run;
 use bloomery_journal::files::Files;
-use bloomery_journal::{Claim, ClaimingAttempt, JOBS, Store, claim};
+use bloomery_journal::{Claim, Claimed, ClaimingAttempt, JOBS, Store, claim};
 use std::path::Path;
 
 /// The end of an epoch. Its log is durable.
@@ -87,18 +87,9 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
     /// # Errors
     /// If the log cannot be written. Then the epoch is over, and events that are not durable are lost.
     pub async fn drive(self, observer: &dyn Observer, printer: Printer) -> Result<EpochEnd, bloomery_journal::Error> {
-        let Self { inputs, environment, conversation, claim } = self;
-        let claimed = match claim {
-            Claim::Begun(claimed) => *claimed,
-            Claim::Refused(log, outcome) => {
-                let is_own = conversation.is_attached() && outcome.code == OutcomeCode::LogTampered;
-                let projection = project_refused(&conversation, outcome, log.position());
-                // The record of an earlier Job with another goal stays.
-                if is_own {
-                    write_record(inputs, &environment, &conversation, &projection, log.files());
-                }
-                return Ok(EpochEnd { exit: Exit::Finished, projection, hold: None, result: None });
-            }
+        let BegunEpoch { inputs, environment, conversation, claimed } = match self.begin() {
+            Begin::Begun(begun) => *begun,
+            Begin::Ended(end) => return Ok(*end),
         };
         let recorder = Recorder::new(claimed, printer, conversation.calls(), inputs.redactor.clone());
         let mut driver = Driver::new(conversation, recorder, &environment, observer);
@@ -111,6 +102,47 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         let hold = matches!(exit, Exit::Parked(_)).then(|| driver.hold()).flatten();
         Ok(EpochEnd { exit, projection, hold, result })
     }
+
+    /// Returns the parts of the epoch; or the end of a Job whose log must not continue.
+    pub(crate) fn begin(self) -> Begin<'a, M, T, F> {
+        let Self { inputs, environment, conversation, claim } = self;
+        match claim {
+            Claim::Begun(claimed) => {
+                Begin::Begun(Box::new(BegunEpoch { inputs, environment, conversation, claimed: *claimed }))
+            }
+            Claim::Refused(log, outcome) => {
+                let is_own = conversation.is_attached() && outcome.code == OutcomeCode::LogTampered;
+                let projection = project_refused(&conversation, outcome, log.position());
+                // The record of an earlier Job with another goal stays.
+                if is_own {
+                    write_record(inputs, &environment, &conversation, &projection, log.files());
+                }
+                Begin::Ended(Box::new(EpochEnd { exit: Exit::Finished, projection, hold: None, result: None }))
+            }
+        }
+    }
+}
+
+/// An epoch that can act, or the end of a Job whose log must not continue.
+#[derive(Debug)]
+pub(crate) enum Begin<'a, M, T, F> {
+    /// The epoch has begun.
+    Begun(Box<BegunEpoch<'a, M, T, F>>),
+    /// Nothing was written to the log, and nothing can be.
+    Ended(Box<EpochEnd>),
+}
+
+/// The parts of an epoch that has begun.
+#[derive(Debug)]
+pub(crate) struct BegunEpoch<'a, M, T, F> {
+    /// The checked run document.
+    pub inputs: &'a Inputs,
+    /// Everything that the epoch needs from outside of its log.
+    pub environment: Environment<'a, M, T>,
+    /// The conversation at the claim.
+    pub conversation: Conversation,
+    /// The log.
+    pub claimed: Claimed<F>,
 }
 
 /// Returns the source of the events of the Job's log. The log of a run key may be that of a Job with another name or namespace, such as
@@ -126,7 +158,7 @@ fn log_source(inputs: &Inputs, memory: &Path) -> String {
 }
 
 /// Writes the Job's record. A failure does not fail the Job: the log has everything that the record has.
-fn write_record<M, T>(
+pub(crate) fn write_record<M, T>(
     inputs: &Inputs,
     environment: &Environment<'_, M, T>,
     conversation: &Conversation,

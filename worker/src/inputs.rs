@@ -3,9 +3,10 @@
 use crate::settings::RunArgs;
 use bloomery_crds::children::MAX_DEPTH;
 use bloomery_crds::run::{self, JobPart, ModelEndpoint, Revision};
-use bloomery_crds::v1alpha1::Stage;
+use bloomery_crds::v1alpha1::{Feature, Stage};
 use bloomery_engine::decisions::Decisions;
 use bloomery_engine::run::Run;
+use bloomery_engine::validation::{allowed_effects, feature_skill};
 use bloomery_redact::Redactor;
 use std::path::{Path, PathBuf};
 
@@ -109,6 +110,7 @@ impl Inputs {
             people: false,
             pins: part.pins.clone(),
             tenant_tools: part.tenant_tools.iter().cloned().collect(),
+            allowed_effects: None,
             decisions: match &part.report {
                 Some(_) => Decisions::Given {
                     decisions: part.approvals.clone(),
@@ -124,6 +126,27 @@ impl Inputs {
             max_output,
         };
         Ok(Self { revision, part, redactor, run })
+    }
+
+    /// Combines both parts for the test of a feature: a conversation with the scenario as its goal, in which the Skill is that of
+    /// [`feature_skill`], and only allowed tools may have an effect. It has no children, because a child is not bound to these tools.
+    ///
+    /// # Errors
+    /// As [`Inputs::new`].
+    pub fn for_feature(
+        revision: Revision,
+        part: JobPart,
+        feature: &Feature,
+        redactor: Redactor,
+    ) -> Result<Self, Error> {
+        let revision = Revision { spec: feature_skill(&revision.spec, feature), ..revision };
+        let part = JobPart { goal: feature.test_scenario.clone(), ..part };
+        let mut inputs = Self::new(revision, part, redactor)?;
+        inputs.run.allowed_effects = Some(allowed_effects(feature));
+        inputs.run.can_have_children = false;
+        // The tests of a Job have the same call ids, and a server may ignore a call whose key it knows.
+        inputs.run.run_key = format!("{}/{}/{}", inputs.run.run_key, feature.name, inputs.part.attempt);
+        Ok(inputs)
     }
 
     /// Returns the source of the log's events, which identifies the conversation.
@@ -172,6 +195,7 @@ mod tests {
     use crate::fixture::stand::Stand;
     use bloomery_crds::run::GivenDecision;
     use bloomery_crds::v1alpha1::{ApprovalVerdict, FinalizationGate};
+    use serde_json::json;
 
     #[tokio::test]
     async fn secrets_that_cannot_be_redacted_are_an_error() {
@@ -217,6 +241,22 @@ mod tests {
         ] {
             assert_eq!(is_uid(key), is, "{key}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_test_of_a_feature_has_its_scenario_as_the_goal() {
+        let stand = Stand::new(Vec::new(), Refund::Answers).await;
+        let Inputs { revision, part, .. } = Inputs::read(&stand.args(1), Redactor::default()).unwrap();
+        let feature =
+            json!({"name": "x", "testScenario": "When asked", "expectedResult": "Says so", "allow": ["notify"]});
+        let feature = serde_json::from_value(feature).unwrap();
+        let inputs = Inputs::for_feature(revision, part, &feature, Redactor::default()).unwrap();
+        assert_eq!((inputs.run.goal.as_str(), inputs.part.goal.as_str()), ("When asked", "When asked"));
+        assert_eq!(inputs.run.skill.acceptance_criteria, ["Says so"]);
+        assert_eq!(inputs.run.skill, inputs.revision.spec, "the worker's tools read the same Skill");
+        assert_eq!(inputs.run.allowed_effects, Some(vec!["notify".to_owned()]));
+        assert!(!inputs.run.can_have_children, "a child would not be bound to these tools");
+        assert!(inputs.run.run_key.ends_with("/x/1"), "each test has its own call keys: {}", inputs.run.run_key);
     }
 
     #[tokio::test]

@@ -25,6 +25,7 @@ pub mod stop;
 pub mod tool_list_cache;
 pub mod tools;
 pub mod trace;
+pub mod validation;
 
 #[cfg(test)]
 mod fixture;

@@ -2,7 +2,7 @@
 #![expect(clippy::doc_markdown, reason = "help texts have no markup")]
 
 use super::cluster::{ObjectOutput, PlaceArgs};
-use super::values::{Error, name};
+use super::values::{Error, name, pair};
 use crate::local::older_jobs::OLDER_JOBS_DIR;
 use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
 use bloomery_crds::v1alpha1::CoreNote;
@@ -184,15 +184,6 @@ pub struct MigrateArgs {
     /// Move the files
     #[arg(long)]
     pub apply: bool,
-}
-
-/// Parses `NAME=VALUE`.
-fn pair(text: &str) -> Result<(String, String), Error> {
-    let (name, value) = text.split_once('=').ok_or_else(|| Error("must be NAME=VALUE".to_owned()))?;
-    if name.is_empty() || value.is_empty() {
-        return Err(Error("must be NAME=VALUE, and neither may be empty".to_owned()));
-    }
-    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Parses the name of a core note.

@@ -24,3 +24,12 @@ pub(super) fn namespace(text: &str) -> Result<String, Error> {
         Err(Error("must be at most 63 lower-case letters, digits and '-'".to_owned()))
     }
 }
+
+/// Parses `NAME=VALUE`.
+pub(super) fn pair(text: &str) -> Result<(String, String), Error> {
+    let (name, value) = text.split_once('=').ok_or_else(|| Error("must be NAME=VALUE".to_owned()))?;
+    if name.is_empty() || value.is_empty() {
+        return Err(Error("must be NAME=VALUE, and neither may be empty".to_owned()));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}

@@ -80,6 +80,7 @@ impl RunDocument {
             after_disruption: false,
             revision: digest(&revision)?,
             goal,
+            validates: false,
             limits,
             models,
             external_mcp: None,

@@ -34,7 +34,7 @@ impl SkillDirectory {
     }
 
     /// Returns the memory that has this directory.
-    fn memory(&self) -> &Path {
+    pub fn memory(&self) -> &Path {
         self.dir.parent().unwrap_or(&self.dir)
     }
 

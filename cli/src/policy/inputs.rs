@@ -48,6 +48,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         continues: None,
         pins: None,
         tenant_tools: Vec::new(),
+        allowed_effects: None,
         people: true,
         decisions: Decisions::Log,
         depth: 1,

@@ -1,46 +1,36 @@
 //! Executes a prepared Job: reads its state, claims an epoch, drives the Job until it ends or parks, and prints the result.
 
-use super::checked_tools::CheckedTools;
+use super::epoch::LocalEpoch;
 use super::people::Terminal;
 use super::prepare::{PreparedJob, child};
 use super::screen::Screen;
-use super::scripts::LocalScripts;
 use super::signals::Signals;
 use super::skill::{LoadedSkill, invoked};
 use super::stdout::CheckedWriter;
 use super::steps::StepLines;
-use super::{resources, result, server, tools};
+use super::{resources, result, server};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::local::SKILL_FILE;
 use crate::local::job_state::JobState;
-use crate::local::memory_error::log_error;
-use crate::local::{SKILL_FILE, memory};
 use crate::{events, summary};
 use bloomery_crds::children::{self, ChildProgress, ChildRequest, ChildState, MAX_DEPTH, VisibleSkill};
 use bloomery_crds::report::Projection;
 use bloomery_crds::text::sentence;
 use bloomery_engine::event::CallId;
-use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Disk;
-use bloomery_models::{Clients, RetryPolicy};
-use bloomery_worker::driver::{Children, Environment, Nobody, Patience, People};
-use bloomery_worker::epoch::{Epoch, EpochEnd};
+use bloomery_worker::driver::{self, Children, Nobody, People};
+use bloomery_worker::epoch::EpochEnd;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::printer::{BackgroundWriter, Format, Printer};
 use bloomery_worker::record::Record;
-use bloomery_worker::shared_cache::SharedCache;
 use bloomery_worker::stop::Stop;
-use bloomery_worker::tools::CoreTools;
 use bloomery_worker::trace::{self, Trace};
-use bloomery_worker::{driver, focus};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// The timeout for closing the sessions with the MCP server and the scripts.
-const MCP_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Executes a Job until it ends or parks. If the Job has ended already, only prints its result again.
 ///
@@ -162,62 +152,30 @@ impl Execution<'_> {
         failure.check().map(|()| exit)
     }
 
-    /// Connects the model and the tools, claims the epoch, and drives the Job. Returns `None` if another process has taken over the Job.
+    /// Drives the Job. Returns `None` if another process has taken over the Job.
     async fn drive(&self, printer: Printer) -> Result<Option<EpochEnd>, Error> {
         let Self { job, inputs, people, screen, stop, .. } = *self;
+        let PreparedJob { args, directory, skill, document, writer, .. } = job;
         let children = LocalChildren(self);
-        let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
-        // The memory was checked before. From now on, an error of the log is not a mistake on the command line.
-        let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
-        let (part, redactor) = (&inputs.part, &inputs.redactor);
-        let patience = Duration::from_secs(job.args.patience);
-        let models = Clients::new(
-            &part.models,
-            &part.job.uid,
-            &RetryPolicy::new(patience),
-            AddressPolicy::for_local_machine(),
-            redactor,
-        );
-        let models = models.map_err(unusable)?.with_observer(&screen.observer());
-        let scripts = LocalScripts::write(job.args, &job.document.revision.spec)?;
-        let tools = tools::connect(job, scripts.as_ref(), redactor, screen)?;
-        let tools = CheckedTools { tools, skill: job.skill.as_ref(), screen };
-        let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
-        // File tools must not reach the memory.
-        let hidden = memory::all_directories(&job.args.memory);
-        let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
-        let core =
-            CoreTools::for_job(inputs, dir, writer, focus::DEFAULT_BUDGET_BYTES, AddressPolicy::for_local_machine())
-                .hiding(&hidden)
-                .map_err(|error| failed(bloomery_journal::Error::from_io("hide", dir, error)))?;
-        let cache = SharedCache::new(dir, writer);
-        let environment = Environment {
-            memory: dir,
+        let epoch = LocalEpoch {
+            inputs,
+            skill: skill.as_ref(),
+            program: document.program.as_ref(),
+            allows_scripts: args.allow_scripts,
+            directory,
             writer,
-            model: &models,
-            tools: &tools,
-            core: &core,
-            cache: &cache,
+            patience: Duration::from_secs(args.patience),
             people,
             children: &children,
+            screen,
             stop,
-            patience: Patience::new(patience, patience),
         };
-        let epoch = match Epoch::claim(Disk, inputs, environment).await {
-            Err(bloomery_journal::Error::Superseded { .. }) => return Ok(None),
-            claimed => claimed.map_err(failed)?,
+        let announce = || {
+            let (key, name) = (&inputs.part.run_key, &directory.name);
+            let log = directory.log(key);
+            screen.print_progress(&format!("Job {key} of the Skill {name}, in {}", log.display()));
         };
-        let log = job.directory.log(&part.run_key);
-        screen.print_progress(&format!(
-            "Job {} of the Skill {}, in {}",
-            part.run_key,
-            job.directory.name,
-            log.display()
-        ));
-        let end = epoch.drive(screen, printer).await;
-        // Gives programs time to end by themselves, even after an error of the epoch.
-        let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.tools.close()).await;
-        end.map(Some).map_err(failed)
+        Box::pin(epoch.run(printer, announce)).await
     }
 
     /// Creates the printer of events as lines of steps: to the trace and the screen.

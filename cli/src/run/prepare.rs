@@ -126,7 +126,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         let unused = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
         let short = short_secrets::warnings(&document, &models.endpoints);
         let missing = server::missing_note(&document.revision, document.program.as_ref());
-        let missing = missing.into_iter().chain(scripts::missing_note(args, &document.revision));
+        let missing = missing.into_iter().chain(scripts::missing_note(&document.revision, args.allow_scripts));
         for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -186,7 +186,7 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
         directory.sync()?;
-        let missing = scripts::missing_note(args, &document.revision);
+        let missing = scripts::missing_note(&document.revision, args.allow_scripts);
         for warning in short_secrets::warnings(&document, &models.endpoints).into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -238,7 +238,7 @@ fn check_memory_scope(args: &RunArgs, skill: &LoadedSkill) -> Result<(), Error> 
 }
 
 /// Returns a unique key that contains the current time.
-fn new_key() -> String {
+pub fn new_key() -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     let suffix: String = random_hex().chars().take(5).collect();
     format!("{now}-{suffix}")
@@ -301,6 +301,6 @@ fn has_ended(directory: &SkillDirectory, key: &str, inputs: &Inputs) -> Result<b
 }
 
 /// Looks up a variable of the environment that is not empty.
-fn env(name: &str) -> Option<String> {
+pub fn env(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

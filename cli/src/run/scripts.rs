@@ -1,7 +1,6 @@
 //! The scripts of a Skill on this machine. They run as the user of this process, without the container that a cluster gives them, so
 //! only `--allow-scripts` allows them. `bloomery-bridge` runs them, as on a cluster.
 
-use crate::args::RunArgs;
 use crate::error::Error;
 use crate::local::writer::unique_writer;
 use bloomery_crds::run::Revision;
@@ -32,12 +31,12 @@ pub struct LocalScripts {
 
 impl LocalScripts {
     /// Writes the scripts of a Skill to a temporary directory that only this user can read. Returns `None` if the Skill has none, or the
-    /// command line does not allow them.
+    /// command line does not allow them (`is_allowed`).
     ///
     /// # Errors
     /// If the files cannot be written, or the program that runs scripts is not installed.
-    pub fn write(args: &RunArgs, spec: &SkillSpec) -> Result<Option<Self>, Error> {
-        let Some(scripts) = spec.scripts.as_ref().filter(|_| args.allow_scripts) else { return Ok(None) };
+    pub fn write(spec: &SkillSpec, is_allowed: bool) -> Result<Option<Self>, Error> {
+        let Some(scripts) = spec.scripts.as_ref().filter(|_| is_allowed) else { return Ok(None) };
         let own = env::current_exe().ok();
         let path = env::var_os("PATH").unwrap_or_default();
         let bridge = find_bridge(own.as_deref().and_then(Path::parent), &path).ok_or_else(|| {
@@ -105,9 +104,9 @@ fn find_bridge(own: Option<&Path>, path: &OsStr) -> Option<PathBuf> {
 }
 
 /// Returns a note if a Skill has scripts, but the command line does not allow them.
-pub fn missing_note(args: &RunArgs, revision: &Revision) -> Option<String> {
+pub fn missing_note(revision: &Revision, is_allowed: bool) -> Option<String> {
     let tools: Vec<String> = scripts::tools_of(&revision.spec).into_keys().collect();
-    (!args.allow_scripts && !tools.is_empty()).then(|| {
+    (!is_allowed && !tools.is_empty()).then(|| {
         format!(
             "the Skill {} runs without its scripts {}: --allow-scripts runs them on this machine, as your user",
             revision.skill,

@@ -25,7 +25,7 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 const MAX_FIRST_LINE_BYTES: u64 = 256;
 
 /// The MCP server of a Job. It is an address or a program. If both are `None`, the Job has no MCP server.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Server {
     /// The address.
     pub mcp: Option<McpEndpoint>,

@@ -1,20 +1,23 @@
 //! Finds the Skill of a Job: in a file, in its skill directory, or, on its first use, in a template.
 
+mod documents;
 pub mod invoked;
 
-use crate::check::check_document;
 use crate::error::Error;
-use crate::findings::{self, Tally};
+use crate::findings::Tally;
 use crate::local::SKILL_FILE;
 use crate::local::skill_directory::SkillDirectory;
 use crate::run::templates;
 use crate::source::{self, Source};
-use bloomery_crds::v1alpha1::{McpServer, Skill, SkillSpec};
+use crate::text;
+use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
 use bloomery_engine::tool::ListedTool;
 use bloomery_skills::names::name_fault;
-use bloomery_skills::{CheckedDocument, Finding, Form, ImportOptions, lists, yaml};
+use bloomery_skills::{CheckedDocument, Finding};
+use documents::{ResolvedSkill, SkillDocuments, refuse_errors};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A valid Skill.
 #[derive(Debug)]
@@ -26,11 +29,16 @@ pub struct LoadedSkill {
     /// The address of the MCP server, if the file has one.
     pub mcp: Option<String>,
     /// The file.
-    pub source: Source,
+    pub source: Arc<Source>,
     selector: SkillSelector,
 }
 
 impl LoadedSkill {
+    fn new((skill, mcp): ResolvedSkill, source: &Arc<Source>, selector: SkillSelector) -> Self {
+        let name = skill.metadata.name.unwrap_or_default();
+        Self { name, spec: skill.spec, mcp, source: Arc::clone(source), selector }
+    }
+
     /// Returns the file, as the command line names it.
     pub fn file(&self) -> &Path {
         &self.selector.file
@@ -223,62 +231,56 @@ impl SkillSelector {
     }
 }
 
+/// Reads all Skills in a file, and skips documents of other kinds. Prints their errors, and mentions warnings.
+///
+/// # Errors
+/// If the file cannot be read, or one of them has errors.
+pub fn read_all(file: &Path) -> Result<Vec<LoadedSkill>, Error> {
+    let source =
+        source::read(file).map_err(|error| Error::usage(format!("{} cannot be read: {error}", source::name(file))))?;
+    let source = Arc::new(source);
+    let mut documents = SkillDocuments::read(&source, file, None, &[]);
+    let checked = std::mem::take(&mut documents.skills);
+    let skills: Vec<ResolvedSkill> = checked.into_iter().filter_map(|checked| documents.resolve(checked)).collect();
+    let tally = refuse_errors(&source, documents.findings)?;
+    if tally.warnings > 0 {
+        text::inform(&format!("{}: {}: run `bloomery lint` for details", source.name, tally.summary()));
+    }
+    let loaded = skills.into_iter().map(|skill| {
+        let selector = SkillSelector { file: file.to_owned(), name: skill.0.metadata.name.clone(), directory: None };
+        LoadedSkill::new(skill, &source, selector)
+    });
+    Ok(loaded.collect())
+}
+
 /// Parses and checks the Skill that `selector` selects. Prints its errors.
 fn load_skill(source: Source, selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
     let (skill, findings) = check_skill(&source, &selector, tools);
-    let tally = Tally::count(&findings);
-    if tally.errors > 0 {
-        findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
-            .map_err(|error| Error::failed(error.to_string()))?;
-    }
-    let refused = || Error::usage(format!("{}: {}: nothing was run", source.name, tally.summary()));
-    let checked = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
-    Ok(loaded(source, selector, checked))
+    refuse_errors(&source, findings)?;
+    let unreadable = || Error::usage(format!("{}: the Skill cannot be read: nothing was run", source.name));
+    let skill = skill.ok_or_else(unreadable)?;
+    Ok(LoadedSkill::new(skill, &Arc::new(source), selector))
 }
 
-/// Returns a Skill without errors.
-fn loaded(source: Source, selector: SkillSelector, (skill, mcp): (Skill, Option<String>)) -> LoadedSkill {
-    LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, source, selector }
-}
-
-/// Checks the Skill that `selector` selects. Returns it with the address of its MCP server, and the findings in the order of the file.
+/// Checks the Skill that `selector` selects. Returns it with the findings about the file.
 fn check_skill(
     source: &Source,
     selector: &SkillSelector,
     tools: &[ListedTool],
-) -> (Option<(Skill, Option<String>)>, Vec<Finding>) {
-    let parsed = yaml::read(&source.bytes);
-    let mut findings = parsed.findings;
-    let options = ImportOptions {
-        name: selector.directory.clone(),
-        file: source::stem(&selector.file),
-        local: true,
-        ..ImportOptions::default()
-    };
-    let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
-    let config_maps = lists::config_maps(&parsed.documents);
-    let checked = bloomery_documents.map(|document| check_document(document, &options, tools, &config_maps));
-    let skills: Vec<CheckedDocument> =
-        checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
+) -> (Option<ResolvedSkill>, Vec<Finding>) {
+    let mut documents = SkillDocuments::read(source, &selector.file, selector.directory.as_deref(), tools);
+    let skills = std::mem::take(&mut documents.skills);
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
-    let skill = if skills.is_empty() && !findings.is_empty() {
+    let skill = if skills.is_empty() && !documents.findings.is_empty() {
         None
     } else {
         match selector.select(skills) {
-            Ok(mut checked) => {
-                findings.append(&mut checked.findings);
-                if let Some(skill) = &mut checked.skill {
-                    let resolved = lists::resolve(&mut skill.spec, &checked.root, &config_maps);
-                    findings.extend(resolved.err().unwrap_or_default());
-                }
-                checked.skill.map(|skill| (skill, checked.mcp_address))
-            }
+            Ok(checked) => documents.resolve(checked),
             Err(finding) => {
-                findings.push(finding);
+                documents.findings.push(finding);
                 None
             }
         }
     };
-    findings.sort_by_key(Finding::position);
-    (skill, findings)
+    (skill, documents.findings)
 }

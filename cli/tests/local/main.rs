@@ -21,3 +21,4 @@ mod templates;
 mod terminal;
 mod tools;
 mod unusable_memory;
+mod validate;

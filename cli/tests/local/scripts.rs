@@ -2,12 +2,17 @@
 
 use super::setup::{CommandOutput, SAYS_HELLO, SKILL, Setup};
 use super::tools::{ANSWERS, SERVER};
+use rstest::rstest;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
+use tokio::process::Command;
 
 const SCRIPTS: &str = "  scripts: {image: busybox, files: {check.sh: 'exit 0'}, timeout: 9s}\n";
+
+const FEATURE: &str =
+    "  features: [{name: checks, testScenario: Check, expectedResult: It is checked, ext: {script: check.sh}}]\n";
 
 const CALLS: &str = "
 conversations:
@@ -30,11 +35,8 @@ async fn without_the_flag_a_skill_runs_without_its_scripts() {
     );
 }
 
-/// The program that runs scripts is a server with a tool for each. Here, it keeps what it gets.
-#[tokio::test]
-async fn with_the_flag_the_program_beside_bloomery_runs_them() {
-    let setup = Setup::new(CALLS).await;
-    setup.write("skill.yaml", &format!("{SKILL}{SCRIPTS}"));
+/// Installs a copy of `bloomery` beside a program that runs scripts, which is a server with a tool for each. Here, it keeps what it gets.
+fn install(setup: &Setup) -> Command {
     let tool = r#"{"name":"script_check","inputSchema":{"type":"object"}}"#;
     let keeps = "here=$(dirname \"$0\")\necho \"$@\" >\"$here/args\"\ncp \"${2#--dir=}/check.sh\" \"$here/copied\"";
     let bridge =
@@ -44,11 +46,18 @@ async fn with_the_flag_the_program_beside_bloomery_runs_them() {
     let (built, program) = (env!("CARGO_BIN_EXE_bloomery"), setup.path("bin/bloomery"));
     // The directory may be on another file system.
     fs::hard_link(built, &program).or_else(|_| fs::copy(built, &program).map(|_| ())).unwrap();
-
-    let url = setup.url();
-    let mut command = tokio::process::Command::new(program);
-    command.args(["run", "--model", "scripted", "--model-url", &url, "--patience", "5", "--allow-scripts"]).args(RUN);
+    let mut command = Command::new(program);
     command.stdin(Stdio::null()).current_dir(setup.dir.path()).env_clear().env("PATH", std::env::var("PATH").unwrap());
+    command
+}
+
+#[tokio::test]
+async fn with_the_flag_the_program_beside_bloomery_runs_them() {
+    let setup = Setup::new(CALLS).await;
+    setup.write("skill.yaml", &format!("{SKILL}{SCRIPTS}"));
+    let url = setup.url();
+    let mut command = install(&setup);
+    command.args(["run", "--model", "scripted", "--model-url", &url, "--patience", "5", "--allow-scripts"]).args(RUN);
     let result = CommandOutput::new(command.output().await.unwrap());
     result.assert(0, "");
     assert_eq!((result.out.as_str(), setup.read("bin/copied").as_str()), ("Done.\n", "exit 0"));
@@ -56,5 +65,26 @@ async fn with_the_flag_the_program_beside_bloomery_runs_them() {
     assert!(args.starts_with("scripts --dir=") && args.ends_with("--timeout-seconds=9\n"), "{args}");
     let dir = args.split_once("--dir=").unwrap().1.split(' ').next().unwrap();
     assert!(!Path::new(dir).exists(), "the files are removed");
+    setup.assert_no_violations().await;
+}
+
+/// A validation may call the script of the feature, although it may have an effect.
+#[rstest]
+#[case::without_the_flag(&[], 1, "greeter/checks: Its script check.sh does not run: --allow-scripts")]
+#[case::with_the_flag(&["--allow-scripts"], 0, "1 feature: 1 passed")]
+#[tokio::test]
+async fn the_script_of_a_feature_is_tested_only_with_the_flag(
+    #[case] flag: &[&str],
+    #[case] code: i32,
+    #[case] says: &str,
+) {
+    let setup = Setup::new(CALLS).await;
+    setup.write("skill.yaml", &format!("{SKILL}{SCRIPTS}{FEATURE}"));
+    let url = setup.url();
+    let mut command = install(&setup);
+    command.args(["validate", "skill.yaml", "--model", "scripted", "--model-url", &url, "--patience", "5"]).args(flag);
+    let result = CommandOutput::new(command.output().await.unwrap());
+    result.assert(code, says);
+    assert_eq!(setup.path("bin/args").exists(), code == 0, "{result:#?}");
     setup.assert_no_violations().await;
 }

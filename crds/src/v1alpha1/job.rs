@@ -2,13 +2,16 @@
 
 mod binding;
 mod child;
+mod feature_result;
 mod gates;
 mod reply;
 mod rules;
 mod status;
+mod usage;
 
 pub use binding::{Binding, ClaimBinding};
 pub use child::{ChildJob, ParentJob, RequestedChild};
+pub use feature_result::{FeatureResult, JobMode};
 pub use gates::{
     DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
     PreTool, Ruling, SuggestedAction, Verdict,
@@ -93,6 +96,8 @@ use std::collections::BTreeMap;
     validation = rules::parent_is_fixed(),
     validation = rules::cancel_stays(),
     validation = rules::replies_only_grow(),
+    validation = rules::mode_is_fixed(),
+    validation = rules::validation_has_its_own_run(),
     validation = rules::limits_only_fall("steps", "self.limits.steps <= oldSelf.limits.steps"),
     validation = rules::limits_only_fall("toolCalls", "self.limits.toolCalls <= oldSelf.limits.toolCalls"),
     validation = rules::limits_only_fall("tokens", "self.limits.tokens <= oldSelf.limits.tokens"),
@@ -115,6 +120,10 @@ pub struct JobSpec {
     #[schemars(length(min = 1, max = 8192))]
     #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must not be blank"))]
     pub goal: String,
+    /// The task of the Job. `Validate` tests the features of the Skill, each in a conversation of its own with an empty memory, and records
+    /// the results in the status of the Job and of the Skill. It excludes `runKey` and `continues`. Immutable. Default: `Run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<JobMode>,
     /// The bindings of the Skill's resources, by name. Immutable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 16))]
@@ -183,6 +192,11 @@ impl JobSpec {
 
     fn default_skill() -> String {
         Self::DEFAULT_SKILL.to_owned()
+    }
+
+    /// Returns whether the Job tests the features of its Skill.
+    pub fn validates(&self) -> bool {
+        self.mode == Some(JobMode::Validate)
     }
 
     /// Returns the replies after the first `heard` ones, each with its position.

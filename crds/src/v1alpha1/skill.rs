@@ -17,7 +17,7 @@ mod verified_tools;
 pub use context::Context;
 pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
 pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
-pub use features::{Feature, FeatureExtension};
+pub use features::{Feature, FeatureExtension, FeatureStatus};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{
     McpBinding, McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer, McpService, McpTransport,
@@ -33,6 +33,7 @@ pub use scripts::Scripts;
 pub use tool::{CallPolicy, OutputField, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
 pub use verified_tools::{FoundTools, VerifiedTools};
 
+use super::job::FeatureResult;
 use super::shared::conditions_schema;
 use crate::tool_pattern;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -59,6 +60,12 @@ use strum::IntoEnumIterator;
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
     ),
     printcolumn(name = "Revision", type_ = "string", json_path = ".status.revision.name"),
+    printcolumn(
+        name = "Validated",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Validated\")].status",
+        priority = "1"
+    ),
     printcolumn(name = "Version", type_ = "integer", json_path = ".spec.version", priority = "1"),
     printcolumn(name = "Model", type_ = "string", json_path = ".spec.engine.model", priority = "1"),
     printcolumn(
@@ -270,13 +277,17 @@ pub struct SkillStatus {
     /// The conditions `Accepted`, `ModelsReady`, `MemoryReady`, `McpAvailable`, `McpVerified`, `ToolsPinned` and `Ready`, and `Reconciling`
     /// or `Stalled` while true.
     /// `McpAsWritten`, if another writer changes the objects of the MCP server. `McpImageUnchanged`, if the image of the MCP server is
-    /// another one than before.
+    /// another one than before. `Validated`, if the Skill has features to test: whether all of them have passed on the current revision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
     /// The size of the Skill's directory in the memory, as a worker measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryUsage>,
+    /// The latest result of each feature, as Jobs with `mode: Validate` found them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = FeatureResult::MAX_RESULTS))]
+    pub features: Vec<FeatureStatus>,
 }
 
 /// The observed state of an MCP server that the operator runs.

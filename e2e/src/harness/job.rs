@@ -3,7 +3,7 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::v1alpha1::{AskedQuestion, CoreNote, Job, JobSpec, JobStatus, Limits, Reply};
+use bloomery_crds::v1alpha1::{AskedQuestion, CoreNote, Job, JobMode, JobSpec, JobStatus, Limits, Reply};
 use bloomery_testkit::json::typed;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Event, Pod};
@@ -91,6 +91,13 @@ impl JobDraft<'_> {
     #[must_use]
     pub fn binding(mut self, name: &str, binding: serde_json::Value) -> Self {
         self.job.spec.resources.insert(name.to_owned(), typed(binding));
+        self
+    }
+
+    /// Tests the features of the Skill, instead of working on the goal.
+    #[must_use]
+    pub fn validating(mut self) -> Self {
+        self.job.spec.mode = Some(JobMode::Validate);
         self
     }
 

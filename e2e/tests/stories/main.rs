@@ -67,4 +67,5 @@ mod tenant_limits;
 mod tenants;
 mod texts;
 mod upgrade;
+mod validation;
 mod versions;

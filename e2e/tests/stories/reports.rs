@@ -22,6 +22,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
             outcome: Some(Outcome::new(OutcomeCode::Succeeded, "Forged.")),
             result: None,
             gates: status.gates.clone().unwrap_or_default(),
+            features: Vec::new(),
             workflows: Vec::new(),
             waiting_for: None,
             tool_names: Vec::new(),

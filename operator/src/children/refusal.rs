@@ -56,6 +56,9 @@ pub fn ready_skill<'a>(name: &str, target: Option<&'a Guarded<Skill>>) -> Result
 pub fn refusal(invocation: &Invocation<'_>) -> Option<String> {
     let Invocation { parent, skill, request, allowed, lineage, target } = *invocation;
     let own = &parent.spec.skill;
+    if parent.spec.validates() {
+        return Some("the Job tests the features of its Skill, and a validation has no children".to_owned());
+    }
     if !allows(allowed, skill) {
         return Some(format!("the Skill {own} may not invoke {skill}: its spec.skills does not name that Skill"));
     }
@@ -96,6 +99,7 @@ fn resources_fault(parent: &Job, request: &RequestedChild, target: &Skill) -> Op
 mod tests {
     use super::*;
     use crate::job::fixtures::job;
+    use bloomery_crds::v1alpha1::JobMode;
     use rstest::rstest;
     use serde_json::{Value, json};
 
@@ -154,6 +158,22 @@ mod tests {
     ) {
         let found = refused(allowed, lineage, &json!(["docs"]), Some(&skill("True", 2)));
         assert!(found.contains(expected), "{found}");
+    }
+
+    #[test]
+    fn a_validation_has_no_children() {
+        let mut parent = job();
+        parent.spec.mode = Some(JobMode::Validate);
+        let (allowed, lineage, target) = (["*".to_owned()], ["cs-tier-1".to_owned()], skill("True", 2));
+        let invocation = Invocation {
+            parent: &parent,
+            skill: "reviewer",
+            request: &RequestedChild::default(),
+            allowed: &allowed,
+            lineage: Some(&lineage),
+            target: Some(&target),
+        };
+        assert!(refusal(&invocation).unwrap().contains("a validation has no children"));
     }
 
     #[rstest]

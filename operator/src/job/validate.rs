@@ -97,6 +97,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         run_key: job.spec.run_key.clone(),
         owner,
         goal: job.spec.goal.clone(),
+        validates: job.spec.validates(),
         number: attempt,
         after_disruption,
         skill: job.spec.skill.clone(),

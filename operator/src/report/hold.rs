@@ -1,7 +1,7 @@
 //! Holds the response to a report open until the state of a child changes.
 //!
-//! A held report costs no request to the API server until a child has ended: each change of a cached Job of its family makes it look again.
-//! It keeps its connection and the turn of its pod, but not its body. So other pods are not affected.
+//! A held report costs no request to the API server until a child has ended: each change of a cached Job of its family, and of the suspension
+//! of a namespace, makes it look again. It keeps its connection and the turn of its pod, but not its body. So other pods are not affected.
 
 use crate::caches::{Change, Guarded};
 use crate::children::family::has_lost_parent;
@@ -11,7 +11,7 @@ use crate::job::ending::EndCause;
 use bloomery_crds::children::{ChildProgress, WAIT_SECONDS};
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::run::JobIdentity;
-use bloomery_crds::v1alpha1::Job;
+use bloomery_crds::v1alpha1::{Job, ParentJob};
 use futures::stream::{BoxStream, StreamExt};
 use kube::core::{Resource, ResourceExt};
 use std::time::Duration;
@@ -41,11 +41,14 @@ impl Held {
         })
     }
 
-    /// Returns whether a changed Job is the Job of the report or one of its children.
-    fn concerns(&self, job: &impl Resource, parent: Option<&str>) -> bool {
+    /// Returns whether a changed Job is the Job of the report, its parent, or one of its children.
+    fn concerns(&self, changed: &Guarded<Job>, parent: Option<&ParentJob>) -> bool {
         let JobIdentity { namespace, name, .. } = &self.job;
-        job.meta().namespace.as_ref() == Some(namespace)
-            && (job.meta().name.as_ref() == Some(name) || parent == Some(name.as_str()))
+        let meta = changed.meta();
+        let parent_of_changed = changed.0.as_ref().ok().and_then(|job| job.spec.parent.as_ref());
+        let is_child = parent_of_changed.is_some_and(|parent| parent.name == *name);
+        let is_parent = parent.is_some_and(|parent| meta.name.as_ref() == Some(&parent.name));
+        meta.namespace.as_ref() == Some(namespace) && (meta.name.as_ref() == Some(name) || is_child || is_parent)
     }
 }
 
@@ -61,7 +64,7 @@ pub(super) async fn hold(
         return first;
     }
     // Subscribed before the cache is read, so that no change is missed.
-    let mut changes = context.caches.jobs.changes();
+    let (mut jobs, mut namespaces) = (context.caches.jobs.changes(), context.caches.namespaces.changes());
     loop {
         let Some(job) = current(context, held) else { return first };
         let next = newer(context, held, &job, &first).await;
@@ -69,18 +72,19 @@ pub(super) async fn hold(
             return next;
         }
         tokio::select! {
-            () = changed(&mut changes, held) => {}
+            () = changed(&mut jobs, held, job.spec.parent.as_ref()) => {}
+            // Only a change of its annotations announces a namespace, which is rare.
+            _ = namespaces.next() => {}
             () = tokio::time::sleep_until(held.until) => return first,
             () = stopping.cancelled() => return first,
         }
     }
 }
 
-/// Waits for a change of the Job of a report or of one of its children.
-async fn changed(changes: &mut BoxStream<'static, Change<Guarded<Job>>>, held: &Held) {
+/// Waits for a change of the Job of a report, of its parent, or of one of its children.
+async fn changed(changes: &mut BoxStream<'static, Change<Guarded<Job>>>, held: &Held, parent: Option<&ParentJob>) {
     while let Some(Change::Touched(job)) = changes.next().await {
-        let parent = job.0.as_ref().ok().and_then(|job| Some(job.spec.parent.as_ref()?.name.as_str()));
-        if held.concerns(job.as_ref(), parent) {
+        if held.concerns(&job, parent) {
             return;
         }
     }

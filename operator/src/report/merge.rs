@@ -145,6 +145,7 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
         outcome,
         result,
         gates,
+        features,
         workflows,
         tool_names,
         waiting_for,
@@ -160,6 +161,7 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
     let mut status = JobStatus { asked_calls, ..current.clone() };
     status.result.clone_from(result);
     status.gates = Some(gates.clone());
+    status.features.clone_from(features);
     status.workflows.clone_from(workflows);
     status.tool_names.clone_from(tool_names);
     status.waiting_for = waiting_for.clone().map(|waiting| with_approval_names(waiting, &report.job));

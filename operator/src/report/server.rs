@@ -133,7 +133,7 @@ async fn report(
 
 /// Handles a report, and holds its answer open if the report allows that. A held answer needs the turn of the pod, but not the report.
 async fn answer_report(service: &Service, admitted: &Admitted, report: Report) -> Result<Directives, Refusal> {
-    let directives = service.handle(&admitted.caller, &report).await?;
+    let directives = Box::pin(service.handle(&admitted.caller, &report)).await?;
     let held = Held::new(&report);
     drop(report);
     Ok(match held {

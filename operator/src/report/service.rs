@@ -2,6 +2,7 @@
 
 use super::auth::{Admitted, Authenticator, Caller};
 use super::directives::directives;
+use super::features;
 use super::hold::{self, Held};
 use super::judge::{Judgement, check_report, check_tenant, judge};
 use super::memory;
@@ -220,6 +221,9 @@ impl Service {
             Err(create::Error::Invalid(error)) => return Err(Refusal::Invalid(error.to_string())),
             Err(why) => return self.handle_approvals_not_created(job, report, &why).await,
         };
+        if status.is_terminal() {
+            features::record(&self.context, job, report).await?;
+        }
         let acknowledged = acknowledged_events(&status, report);
         let written = match self.context.statuses.replace(job, (*status).clone()).await {
             Ok(written) => written,

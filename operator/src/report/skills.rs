@@ -6,9 +6,8 @@ use crate::children::family::lineage;
 use crate::children::refusal::{allows, ready_skill};
 use crate::context::Context;
 use crate::job::validate::open_revision;
-use bloomery_crds::children::{MAX_DESCRIPTION_BYTES, MAX_PAGE, SkillPage, VisibleSkill};
-use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
+use bloomery_crds::children::{MAX_PAGE, SkillPage, VisibleSkill};
+use bloomery_crds::v1alpha1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::core::ResourceExt;
@@ -27,7 +26,8 @@ pub(super) async fn page(context: &Context, caller: &Caller, after: &str) -> Res
     let cached = context.caches.skills.select(&caller.namespace, |skill| allows(&allowed, &skill.name_any()));
     let ready = cached.iter().filter_map(|skill| ready_skill(&skill.name_any(), Some(skill.as_ref())).ok());
     let others = ready.filter(|skill| !lineage.contains(&skill.name_any()));
-    let mut skills: Vec<VisibleSkill> = others.map(visible).filter(|skill| skill.name.as_str() > after).collect();
+    let visible = others.map(|skill| VisibleSkill::new(&skill.name_any(), &skill.spec));
+    let mut skills: Vec<VisibleSkill> = visible.filter(|skill| skill.name.as_str() > after).collect();
     skills.sort_by(|one, other| one.name.cmp(&other.name));
     let has_more = skills.len() > MAX_PAGE;
     skills.truncate(MAX_PAGE);
@@ -58,21 +58,6 @@ async fn allowed_skills(context: &Context, job: &Job) -> Result<Vec<String>, Ref
     let stored = stored.map_err(|error| Refusal::Unavailable(format!("the revision cannot be read now: {error}")))?;
     let compiled = open_revision(revision, stored.as_ref()).map_err(|wait| Refusal::Unavailable(wait.message))?;
     Ok(compiled.spec.skills)
-}
-
-fn visible(skill: &Skill) -> VisibleSkill {
-    let spec = &skill.spec;
-    let does = spec.goal.as_ref().unwrap_or(&spec.problem.statement);
-    let description = match &spec.display_name {
-        Some(name) => format!("{name}: {does}"),
-        None => does.clone(),
-    };
-    let required = spec.resources.iter().filter(|resource| resource.required == Some(true));
-    VisibleSkill {
-        name: skill.name_any(),
-        description: bounded(&description, MAX_DESCRIPTION_BYTES),
-        resources: required.map(|resource| resource.name.clone()).collect(),
-    }
 }
 
 #[cfg(test)]

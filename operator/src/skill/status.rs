@@ -1,5 +1,6 @@
 //! Computes the status of a Skill from the applied objects and the caches.
 
+mod features;
 mod finding;
 mod image;
 mod limits;
@@ -55,6 +56,7 @@ pub fn compute(
     let container = server.and_then(|server| server.container.as_ref().filter(|_| server.sidecar().is_none()));
     let (mcp, image_changed) = image::observe(container, current.mcp.as_ref(), &fetched.mcp_pods);
     observations.extend(image_changed);
+    observations.extend(features::observation(skill, revision.as_ref(), &current.features));
     observations.extend(findings.into_iter().map(|finding| finding.observation));
     SkillStatus {
         observed_generation: skill.metadata.generation,
@@ -63,6 +65,7 @@ pub fn compute(
         tools: current.tools.filter(|_| skill.spec.mcp_server.is_some()),
         conditions: merge(&current.conditions, &observations, skill.metadata.generation, now),
         memory: current.memory,
+        features: features::kept(skill, current.features),
     }
 }
 

@@ -21,6 +21,14 @@ pub(crate) fn description(pattern: &str) -> String {
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" => {
             "a name of Kubernetes: lower-case letters, digits, '-' and '.'"
         }
+        r"^(\*|[a-z]([-a-z0-9]*[a-z0-9])?)$" => {
+            "'*', or lower-case letters, digits and '-', beginning with a letter and not ending with '-'"
+        }
+        r"^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$" => {
+            "letters, digits, '-', '_' and '.', beginning and ending with a letter or a digit"
+        }
+        r"^[A-Za-z0-9_][-_.A-Za-z0-9]*$" => "letters, digits, '-', '_' and '.', not beginning with '-' or '.'",
+        r"^#" => "a text that begins with '#'",
         r"^[a-z][a-z0-9_]*$" => "lower-case letters, digits and '_', beginning with a letter",
         r"^[A-Za-z][-A-Za-z0-9_]*$" => "letters, digits, '-' and '_', beginning with a letter",
         r"^[^*]*\*?$" => "a name, or the beginning of names with one '*' at its end",

@@ -82,6 +82,7 @@ impl Job {
             named_run_key: false,
             revision: revision.digest.clone(),
             goal: skill::GOAL.into(),
+            validates: false,
             limits: skill::LIMITS,
             models: vec![model(&self.servers.base, self.window)],
             external_mcp: None,

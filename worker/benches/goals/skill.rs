@@ -109,6 +109,7 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         continues: None,
         pins: None,
         tenant_tools: Vec::new(),
+        allowed_effects: None,
         people: false,
         decisions: Decisions::Log,
         depth: 1,

@@ -17,6 +17,7 @@ use crate::stages::opening::Opening;
 use crate::stages::polish::Polishing;
 use crate::stages::questions;
 use crate::stages::selection::Selection;
+use crate::stages::validation::Validation;
 
 /// A conversation: the shared state, and the state of each stage.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ pub struct Conversation {
     pub(crate) lost_call: LostCall,
     pub(crate) finalization: Finalization,
     pub(crate) polishing: Polishing,
+    pub(crate) validation: Validation,
     pub(crate) ending: Ending,
 }
 
@@ -42,6 +44,7 @@ impl Conversation {
             lost_call: LostCall::default(),
             finalization: Finalization::default(),
             polishing: Polishing::default(),
+            validation: Validation::default(),
             ending: Ending::default(),
         }
     }
@@ -61,6 +64,7 @@ impl Conversation {
         self.lost_call.apply(entry, shared);
         self.finalization.apply(entry, shared);
         self.polishing.apply(entry, &self.finalization, shared);
+        self.validation.apply(entry);
         self.ending.apply(entry, &self.finalization);
     }
 }

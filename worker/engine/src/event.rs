@@ -23,7 +23,7 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::tool_pins::ToolChange;
-use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, Limits, Stage, ToolPolicy, Verdict};
+use bloomery_crds::v1alpha1::{DetectedIntent, FeatureResult, HeldCall, Limits, Stage, ToolPolicy, Usage, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// An event. Serialized as `{"type": "tool.started", "data": {...}}`.
@@ -402,6 +402,15 @@ pub enum Event {
     ReplyPolished {
         /// The outcome of the polish.
         polish: PolishOutcome,
+    },
+    /// A feature of the Skill was tested, in a conversation with a log of its own. Only in the log of a Job that validates its Skill.
+    #[serde(rename = "feature.tested")]
+    #[strum(serialize = "feature.tested")]
+    FeatureTested {
+        /// The result.
+        result: FeatureResult,
+        /// The tokens and requests of the test.
+        usage: Usage,
     },
     /// A limit was hit.
     #[serde(rename = "limit.hit")]

@@ -63,6 +63,7 @@ pub(crate) fn run() -> Run {
         continues: None,
         pins: None,
         tenant_tools: Vec::new(),
+        allowed_effects: None,
         people: false,
         decisions: Decisions::Log,
         depth: 1,

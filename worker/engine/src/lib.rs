@@ -38,6 +38,7 @@ pub mod stages;
 pub mod step;
 pub mod tool;
 mod tool_policy;
+pub mod validation;
 
 pub use conversation::Conversation;
 pub use event::Event;

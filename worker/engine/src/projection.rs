@@ -32,6 +32,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
             pre_tool: shared.calls.rulings().clone(),
             finalization: conversation.finalization.projection(),
         },
+        features: conversation.validation.results().to_vec(),
         workflows: shared.rules.workflows.projection(),
         tool_names: tool_names(shared),
         waiting_for: waiting_for(conversation),
@@ -39,7 +40,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
         stray_replies: stray_replies(shared),
         remarks: remarks(shared),
         tools_changed: shared.catalogue.drift_remarks().next().is_some(),
-        usage: usage(shared),
+        usage: usage(conversation),
         log,
     }
 }
@@ -151,9 +152,11 @@ fn bounded_intent(intent: &DetectedIntent) -> DetectedIntent {
     DetectedIntent { entities, ..intent.clone() }
 }
 
-fn usage(shared: &Shared) -> Usage {
+/// Returns what the conversation has consumed, together with the tests of features.
+fn usage(conversation: &Conversation) -> Usage {
+    let shared = &conversation.shared;
     let budget = &shared.budget;
-    Usage {
+    let mut usage = Usage {
         llm_calls: budget.requests().clone(),
         input_tokens: budget.input_tokens(),
         cached_input_tokens: budget.cached_tokens(),
@@ -162,5 +165,7 @@ fn usage(shared: &Shared) -> Usage {
         tool_calls: shared.calls.rulings().allowed,
         seconds: budget.worked_ms() / 1000,
         children: (*budget.children() != ChildrenUsage::default()).then(|| *budget.children()),
-    }
+    };
+    usage.add(conversation.validation.usage());
+    usage
 }

@@ -43,6 +43,9 @@ pub struct Run {
     pub pins: Option<ToolPins>,
     /// The tool policies of the tenant: that of the attempt's start, and stricter ones since. A tool must pass all of them.
     pub tenant_tools: Vec<ToolPolicy>,
+    /// The tools with an effect that the test of a feature may call: names, or prefixes of names with `*`. `None` if the conversation is
+    /// no test.
+    pub allowed_effects: Option<Vec<String>>,
     /// The source of the decisions on held calls that count.
     pub decisions: Decisions,
     /// The depth among parents and children. A Job without a parent has the depth 1. The goal of another one is written by a model, and not by

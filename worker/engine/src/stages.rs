@@ -20,3 +20,4 @@ pub(crate) mod polish;
 pub mod questions;
 pub(crate) mod request;
 pub mod selection;
+pub mod validation;

@@ -1,7 +1,7 @@
 //! Formats an event as one line for people.
 
 use bloomery_crds::text::{alters_display, bounded};
-use bloomery_crds::v1alpha1::{DetectedIntent, Limits, Stage, ToolPolicy, Verdict, whole_seconds};
+use bloomery_crds::v1alpha1::{DetectedIntent, FeatureResult, Limits, Stage, ToolPolicy, Verdict, whole_seconds};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
     Answer, Arguments, CallId, ContextPart, Decision, Directive, FinalizationRuling, PolishOutcome, ResourceSummary,
@@ -99,6 +99,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::LimitsLowered { limits } => limits_lowered(limits),
         Event::ToolsBlocked { tools } => tools.join(", "),
         Event::ToolsRestricted { policy } => tools_restricted(policy),
+        Event::FeatureTested { result, .. } => feature_tested(result),
         Event::LimitHit { code, message } => format!("{code}: {message}"),
         Event::DirectiveReceived { directive: Directive::Cancel } => "the Job is cancelled".to_owned(),
         Event::DirectiveReceived { directive: Directive::Park } => "the namespace is suspended".to_owned(),
@@ -152,6 +153,11 @@ fn named(call: &CallId, tools: &Tools) -> String {
         Some(tool) => format!("{call} {tool}"),
         None => call.to_string(),
     }
+}
+
+fn feature_tested(result: &FeatureResult) -> String {
+    let why = result.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{} {}{why}", result.name, if result.passed { "passed" } else { "failed" })
 }
 
 fn decided(call: &CallId, decision: &Decision, tools: &Tools) -> String {

@@ -84,6 +84,7 @@ mod tests {
             outcome: None,
             result: None,
             gates: Gates::default(),
+            features: Vec::new(),
             workflows: Vec::new(),
             waiting_for: None,
             tool_names: Vec::new(),

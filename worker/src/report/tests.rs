@@ -23,6 +23,7 @@ fn projection(events: u64) -> Projection {
         outcome: None,
         result: None,
         gates: Gates::default(),
+        features: Vec::new(),
         workflows: Vec::new(),
         waiting_for: None,
         tool_names: Vec::new(),

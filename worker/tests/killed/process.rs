@@ -160,6 +160,7 @@ impl Stand {
             named_run_key: false,
             revision: revision.digest.clone(),
             goal: "Refund order A-17".into(),
+            validates: false,
             limits: EffectiveLimits::DEFAULT,
             models: vec![ModelEndpoint {
                 name: "default".into(),

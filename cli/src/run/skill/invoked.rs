@@ -1,7 +1,7 @@
 //! Finds the Skills that a Job may invoke: in a file with several Skills, in the memory, or among the templates. Prints nothing.
 
-use super::{LoadedSkill, Origin, SelectedSkill, SkillSelector, check_skill, loaded};
-use crate::check::check_document;
+use super::documents::SkillDocuments;
+use super::{LoadedSkill, Origin, SelectedSkill, SkillSelector, check_skill};
 use crate::findings::Tally;
 use crate::local::skill_directory::SkillDirectory;
 use crate::local::{SKILL_FILE, memory};
@@ -10,8 +10,8 @@ use crate::source::{self, Source};
 use bloomery_crds::children::VisibleSkill;
 use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_skills::names::name_fault;
-use bloomery_skills::{Form, ImportOptions, lists, yaml};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Returns the Skills that the Jobs of a Skill may invoke, sorted by name. `file` is the file of the Skill.
 pub fn visible(spec: &SkillSpec, memory: &Path, file: &Path) -> Vec<VisibleSkill> {
@@ -53,18 +53,16 @@ pub fn find(memory: &Path, file: &Path, name: &str) -> Option<SelectedSkill> {
 /// Parses and checks the Skill that `selector` selects. Returns `None` if it has errors.
 fn load(source: Source, selector: SkillSelector) -> Option<LoadedSkill> {
     let (checked, findings) = check_skill(&source, &selector, &[]);
-    checked.filter(|_| Tally::count(&findings).errors == 0).map(|checked| loaded(source, selector, checked))
+    let valid = checked.filter(|_| Tally::count(&findings).errors == 0)?;
+    Some(LoadedSkill::new(valid, &Arc::new(source), selector))
 }
 
 /// Returns the names of the Skills in a file.
 fn names_in(file: &Path) -> Vec<String> {
     let Ok(source) = source::read(file) else { return Vec::new() };
-    let documents = yaml::read(&source.bytes).documents;
-    let config_maps = lists::config_maps(&documents);
-    let options = ImportOptions { file: source::stem(file), local: true, ..ImportOptions::default() };
-    let checked = documents.iter().filter(|document| document.form() != Form::Foreign);
-    let objects = checked.map(|document| check_document(document, &options, &[], &config_maps).object);
-    objects.filter_map(|object| object.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect()
+    let skills = SkillDocuments::read(&source, file, None, &[]).skills;
+    let names = skills.iter().filter_map(|checked| checked.object.pointer("/metadata/name")?.as_str());
+    names.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub enum GateReason {
     Catalogue,
     /// The arguments contain the value of a secret.
     Secret,
-    /// `policy.tools`, or `tools` of the detected intent, does not allow the tool.
+    /// `policy.tools`, or `tools` of the detected intent, does not allow the tool; or a validation does not allow its effect.
     Policy,
     /// The `policy` of the tool denies the call, or requires an approval.
     ToolPolicy,

@@ -80,6 +80,20 @@ pub(super) fn continues_is_fixed() -> Rule {
     .field_path(".continues")
 }
 
+/// `mode` is immutable.
+pub(super) fn mode_is_fixed() -> Rule {
+    Rule::new("has(self.mode) == has(oldSelf.mode) && (!has(self.mode) || self.mode == oldSelf.mode)")
+        .message("is immutable: create another Job")
+        .field_path(".mode")
+}
+
+/// A validation has a log of its own, because that of a conversation has no results of features.
+pub(super) fn validation_has_its_own_run() -> Rule {
+    Rule::new("!has(self.mode) || self.mode != 'Validate' || (!has(self.runKey) && !has(self.continues))")
+        .message("a Job with mode: Validate has no runKey and no continues")
+        .field_path(".mode")
+}
+
 /// `memoryScope` is immutable.
 pub(super) fn memory_scope_is_fixed() -> Rule {
     Rule::new(

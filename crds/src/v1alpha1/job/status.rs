@@ -3,6 +3,7 @@
 use super::super::shared::{SecretKeyRef, conditions_schema};
 use super::super::skill::{RevisionRef, Stage};
 use super::child::ChildJob;
+use super::feature_result::FeatureResult;
 use super::gates::Gates;
 use crate::Digest;
 use crate::outcome::{Outcome, Phase};
@@ -36,6 +37,10 @@ pub struct JobStatus {
     /// The decisions of the gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<Gates>,
+    /// The results of the tested features, in their order. Only with `mode: Validate`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = FeatureResult::MAX_RESULTS))]
+    pub features: Vec<FeatureResult>,
     /// The progress of the Skill's workflows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
@@ -222,7 +227,7 @@ impl Usage {
         let own = ChildrenUsage {
             steps: self.llm_calls.plan,
             tool_calls: self.tool_calls,
-            tokens: self.input_tokens.saturating_add(self.output_tokens),
+            tokens: self.tokens(),
             seconds: self.seconds,
         };
         own.plus(&self.children.unwrap_or_default())

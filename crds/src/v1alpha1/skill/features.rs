@@ -1,5 +1,7 @@
 //! The features of a Skill: what it can do, and how each of them is tested.
 
+use super::super::job::FeatureResult;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +26,11 @@ pub struct Feature {
     /// the documentation; the later ones are context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ext: Option<FeatureExtension>,
+    /// The tools with an effect that a validation of the feature may call: names, or prefixes of names with `*` at the end. A validation
+    /// denies the calls of all other tools with an effect. The tool of `ext.script` needs no entry. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
+    pub allow: Vec<String>,
 }
 
 /// What implements or explains a feature.
@@ -45,7 +52,46 @@ pub struct FeatureExtension {
     pub skill_md_ref: Option<String>,
 }
 
+/// The latest result of a feature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FeatureStatus {
+    /// The name of the feature.
+    #[schemars(length(max = FeatureResult::MAX_NAME_BYTES))]
+    pub name: String,
+    /// True if the test passed.
+    pub passed: bool,
+    /// The score of the last answer that a model judged, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub score: Option<f64>,
+    /// The reason, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = FeatureResult::MAX_REASON_BYTES))]
+    pub reason: Option<String>,
+    /// The name of the tested revision.
+    #[schemars(length(max = 63))]
+    pub revision: String,
+    /// The Job that tested the feature.
+    #[schemars(length(max = 50))]
+    pub job: String,
+    /// The time of the result.
+    pub time: Time,
+    /// The tokens of the test.
+    pub tokens: u64,
+}
+
 impl Feature {
+    /// Returns the Skill that implements and tests the feature, if another one does.
+    pub fn subskill(&self) -> Option<&str> {
+        self.ext.as_ref().and_then(|ext| ext.subskill.as_deref())
+    }
+
+    /// Returns the file of the script that implements the feature or is context for it, if there is one.
+    pub fn script(&self) -> Option<&str> {
+        self.ext.as_ref().and_then(|ext| ext.script.as_deref())
+    }
+
     /// Returns whether the feature applies to every goal.
     pub fn is_required(&self) -> bool {
         !self.optional.unwrap_or(false)

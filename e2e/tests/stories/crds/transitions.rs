@@ -122,6 +122,25 @@ async fn the_continued_job_cannot_change() {
 }
 
 #[tokio::test]
+async fn the_mode_of_a_job_cannot_change() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        // The Skill does not exist, so that the operator starts no worker.
+        let absent = with_fields(job(), &json!({"skill": "absent"}));
+        jobs.create("runs", &absent).await;
+        jobs.create("validates", &with_fields(absent, &json!({"mode": "Validate"}))).await;
+        let set = async |name: &str, mode: Value| jobs.change(name, &json!({"spec": {"mode": mode}})).await;
+        set("validates", json!("Validate")).await.expect("unchanged");
+        assert_refused(set("validates", json!("Run")).await, "spec.mode: ");
+        assert_refused(set("validates", Value::Null).await, "create another Job");
+        assert_refused(set("runs", json!("Validate")).await, "create another Job");
+        let key = jobs.change("validates", &json!({"spec": {"runKey": "late"}})).await;
+        assert_refused(key, "no runKey and no continues");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_notes_that_a_job_reads_cannot_change() {
     story(async |tenant| {
         let jobs = tenant.jobs();

@@ -27,6 +27,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         named_run_key: attempt.run_key.is_some(),
         revision: attempt.revision.digest.clone(),
         goal: attempt.goal.clone(),
+        validates: attempt.validates,
         limits: attempt.limits,
         models: attempt.models.clone(),
         external_mcp: attempt.external_mcp.clone(),

@@ -25,6 +25,8 @@ pub struct ValidAttempt {
     pub owner: OwnerReference,
     /// The goal of the Job.
     pub goal: String,
+    /// True if the Job tests the features of its Skill.
+    pub validates: bool,
     /// The number of the attempt, from 1.
     pub number: u32,
     /// True if the previous attempt was disrupted.

@@ -99,7 +99,7 @@ fn only_a_running_worker_that_waits_for_a_child_is_held() {
 }
 
 #[tokio::test]
-async fn only_changes_of_the_job_and_of_its_children_are_looked_at() {
+async fn only_changes_of_the_job_its_parent_and_its_children_are_looked_at() {
     let job = |namespace: &str, name: &str, parent: Option<&str>| {
         let mut job = fixtures::job();
         job.metadata.namespace = Some(namespace.to_owned());
@@ -107,16 +107,18 @@ async fn only_changes_of_the_job_and_of_its_children_are_looked_at() {
         job.spec.parent = parent.map(|parent| ParentJob { name: parent.into(), ..ParentJob::default() });
         Change::Touched(Arc::new(Guarded(Ok(job))))
     };
-    let held = Held::new(&waiting()).unwrap();
+    let (held, parent) = (Held::new(&waiting()).unwrap(), ParentJob { name: "audit".into(), ..ParentJob::default() });
     for (change, is_looked_at) in [
         (job("acme", "refund", None), true),
+        (job("acme", "audit", None), true),
         (job("acme", "refund-1", Some("refund")), true),
         (Change::Anything, true),
         (job("acme", "other", None), false),
         (job("globex", "refund-1", Some("refund")), false),
+        (job("globex", "audit", None), false),
     ] {
         let waits = format!("{change:?}");
         let mut changes = futures::stream::iter([change]).chain(futures::stream::pending()).boxed();
-        assert_eq!(changed(&mut changes, &held).now_or_never().is_some(), is_looked_at, "{waits}");
+        assert_eq!(changed(&mut changes, &held, Some(&parent)).now_or_never().is_some(), is_looked_at, "{waits}");
     }
 }

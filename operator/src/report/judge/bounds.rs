@@ -9,7 +9,8 @@ use bloomery_crds::report::{
     HeldCallDetails, MAX_ENTITIES_BYTES, MAX_FIELDS_BYTES, MAX_REMARK_BYTES, MAX_REMARKS, MAX_TOOL_NAMES, Projection,
 };
 use bloomery_crds::v1alpha1::{
-    ApprovalSpec, AskedQuestion, HeldCall, ParentJob, Reply, RequestedChild, ToolName, WaitingFor, WorkflowProgress,
+    ApprovalSpec, AskedQuestion, FeatureResult, HeldCall, ParentJob, Reply, RequestedChild, ToolName, WaitingFor,
+    WorkflowProgress,
 };
 use serde_json::{Map, Value};
 
@@ -64,14 +65,26 @@ fn child_fault(child: &ChildRequest) -> Option<String> {
 
 /// Describes the first part of a projection that does not fit into a status; none if all parts fit.
 pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
-    let Projection { result, gates, workflows, tool_names, waiting_for, remarks, stray_replies, replies_heard, .. } =
-        projection;
+    let Projection {
+        result,
+        gates,
+        features,
+        workflows,
+        tool_names,
+        waiting_for,
+        remarks,
+        stray_replies,
+        replies_heard,
+        ..
+    } = projection;
     let intent = gates.intent.as_ref();
     let call = waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     too_many("remarks", remarks.len(), MAX_REMARKS)
         .or_else(|| {
             remarks.iter().find_map(|remark| beyond_maximum("a remark", remark.len(), MAX_REMARK_BYTES, "bytes"))
         })
+        .or_else(|| too_many("features", features.len(), FeatureResult::MAX_RESULTS))
+        .or_else(|| features.iter().find_map(feature_fault))
         .or_else(|| too_many("workflows", workflows.len(), MAX_WORKFLOWS))
         .or_else(|| workflows.iter().find_map(workflow_fault))
         .or_else(|| too_many("toolNames", tool_names.len(), MAX_TOOL_NAMES))
@@ -88,6 +101,14 @@ pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
         .or_else(|| too_long("gates.intent.id", intent?.id.as_ref()?, MAX_NAME_CHARS))
         .or_else(|| too_large("gates.intent.entities", &intent?.entities, MAX_ENTITIES_BYTES))
         .or_else(|| too_large("result.fields", &result.as_ref()?.fields, MAX_FIELDS_BYTES))
+}
+
+fn feature_fault(result: &FeatureResult) -> Option<String> {
+    let FeatureResult { name, passed: _, score, reason, tokens: _, seconds: _ } = result;
+    let score_fault = |score: &f64| format!("the score of a feature: {score} is not between 0 and 1");
+    too_long("the name of a feature", name, FeatureResult::MAX_NAME_BYTES)
+        .or_else(|| score.as_ref().filter(|score| !(0.0..=1.0).contains(*score)).map(score_fault))
+        .or_else(|| too_long("the reason of a feature", reason.as_ref()?, FeatureResult::MAX_REASON_BYTES))
 }
 
 fn workflow_fault(workflow: &WorkflowProgress) -> Option<String> {
@@ -177,6 +198,11 @@ mod tests {
         whole["repliesHeard"] = json!(Reply::MAX_REPLIES);
         let steps = vec!["s".repeat(MAX_NAME_CHARS); MAX_STEPS];
         whole["workflows"] = json!(vec![json!({ "name": "w", "required": true, "open": steps }); MAX_WORKFLOWS]);
+        let feature = json!({
+            "name": "f".repeat(FeatureResult::MAX_NAME_BYTES), "passed": false, "score": 1.0,
+            "reason": "ä".repeat(FeatureResult::MAX_REASON_BYTES), "tokens": 1, "seconds": 1,
+        });
+        whole["features"] = json!(vec![feature; FeatureResult::MAX_RESULTS]);
         let name = json!({ "tool": "ä".repeat(MAX_TOOL_CHARS), "alias": "a".repeat(MAX_NAME_CHARS) });
         whole["toolNames"] = json!(vec![name; MAX_TOOL_NAMES]);
         whole["gates"]["intent"] =
@@ -201,6 +227,10 @@ mod tests {
     #[rstest]
     #[case::remarks("/remarks", json!(vec!["r"; 9]), "remarks: 9 items")]
     #[case::remark("/remarks/7", json!("r".repeat(257)), "a remark: 257 bytes")]
+    #[case::features("/features", json!(vec![json!({ "name": "f", "passed": true, "tokens": 0, "seconds": 0 }); 33]), "features: 33 items")]
+    #[case::feature("/features/31/name", json!("f".repeat(64)), "the name of a feature: 64")]
+    #[case::feature_score("/features/31/score", json!(1.5), "the score of a feature: 1.5")]
+    #[case::feature_reason("/features/31/reason", json!("r".repeat(257)), "the reason of a feature: 257")]
     #[case::workflows("/workflows", json!(vec![json!({ "name": "w", "required": false }); 9]), "workflows: 9 items")]
     #[case::workflow("/workflows/7/name", json!("w".repeat(65)), "a workflow's name: 65 characters")]
     #[case::steps("/workflows/7/open", json!(vec!["s"; 17]), "a workflow's steps: 17 items")]

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::probe::{ProbeReport, Subject};
-use bloomery_crds::v1alpha1::{Job, Skill};
+use bloomery_crds::v1alpha1::{Job, JobMode, Skill};
 use bloomery_token::{Claims, Verifier, audience};
 use k8s_openapi::api::core::v1::Pod;
 use rstest::rstest;
@@ -81,6 +81,31 @@ fn report(events: u64, phase: Phase) -> String {
 
 fn acked(ack: u64) -> (u16, Value) {
     (200, json!({ "ack": ack }))
+}
+
+#[tokio::test]
+async fn the_results_of_a_validation_are_recorded_on_its_skill_once() {
+    let api = FakeApi::default();
+    accept_token_of(&api, "acme", &pod_uid(1));
+    let mut job = Job { status: Some(status(1, Phase::Running)), ..fixtures::job() };
+    job.spec.mode = Some(JobMode::Validate);
+    store(&api, &job);
+    let mut skill = serde_json::to_value(crate::skill::fixtures::without_server()).unwrap();
+    skill["metadata"]["name"] = json!("cs-tier-1");
+    let path = SKILL.replace("orders", "cs-tier-1");
+    api.put(&path, skill);
+    let router = endpoint(&api).await;
+    let mut report = fixtures::report(1, 1, 4, Phase::Succeeded);
+    let result = json!({"name": "greets", "passed": true, "score": 0.9, "tokens": 7, "seconds": 2});
+    report.projection.features = vec![serde_json::from_value(result).unwrap()];
+    for _ in 0..2 {
+        assert_eq!(post(&router, serde_json::to_string(&report).unwrap()).await, acked(4));
+    }
+    assert_eq!(api.writes(), [format!("status {path}"), format!("status {JOB}")]);
+    let recorded = &api.get(&path)["status"]["features"][0];
+    assert_eq!((&recorded["name"], &recorded["job"]), (&json!("greets"), &json!("refund")));
+    assert_eq!(recorded["revision"], json!(fixtures::revision().name));
+    assert_eq!(api.get(JOB)["status"]["features"][0]["passed"], json!(true));
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ pub struct Ruling {
 }
 
 /// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools` and the
-/// tool policy of the tenant, the tool's own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, approvers who were asked, `policy.limits`, limits
+/// tool policy of the tenant, the effects of a validation, the tool's own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, approvers who were asked, `policy.limits`, limits
 /// of the Job. An approval lifts
 /// its own hold and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
@@ -73,6 +73,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     objections.extend(denial_objection(call, run));
     objections.extend(policy_objection(tool, run));
     objections.extend(intent_objection(tool, run, intent));
+    objections.extend(effect_objection(tool, run));
     // With placeholders in the place of secrets, no other layer can judge the arguments.
     let has_secrets = !call.secrets.is_empty();
     let arguments = if has_secrets { Err(InvalidArguments::new("")) } else { call.read_arguments() };
@@ -202,6 +203,20 @@ fn intent_objection(tool: &CatalogueTool, run: &Run, intent: Option<&str>) -> Op
         || intent.tools.as_ref()?.iter().any(|pattern| matches(pattern, &tool.name));
     (!is_allowed).then(|| {
         let detail = format!("the intent {:?} does not allow the tool {:?}", intent.id, bounded(&tool.name, 128));
+        Objection::deny(GateReason::Policy, detail)
+    })
+}
+
+/// Denies a call with an effect in the test of a feature, unless the feature allows the tool. No rule of the Skill lifts this denial. The
+/// notes of the agent are in a memory that only the test has.
+fn effect_objection(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
+    let allowed = run.allowed_effects.as_ref()?;
+    let is_note = tool.source == ToolSource::Core && tool.name == core_tools::MEMORY_WRITE;
+    let is_allowed = tool.read_only || is_note || allowed.iter().any(|pattern| matches(pattern, &tool.name));
+    (!is_allowed).then(|| {
+        let name = bounded(&tool.name, 128);
+        let detail =
+            format!("{name:?} is not read-only, and a validation calls such a tool only if features[].allow names it");
         Objection::deny(GateReason::Policy, detail)
     })
 }

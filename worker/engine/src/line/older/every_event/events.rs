@@ -14,8 +14,9 @@ use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::tool_pins::ToolChange;
 use bloomery_crds::v1alpha1::{
-    ChildrenUsage, DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall,
-    Limits, ModelProvider, OutOfDomainAction, ResourceType, Stage, SuggestedAction, ToolPolicy, Usage, Verdict,
+    ChildrenUsage, DetectedIntent, FeatureResult, FinalizationAttempt, FinalizationCode, FinalizationReason,
+    GateReason, HeldCall, Limits, LlmCalls, ModelProvider, OutOfDomainAction, ResourceType, Stage, SuggestedAction,
+    ToolPolicy, Usage, Verdict,
 };
 use serde_json::{Map, Value, json};
 
@@ -48,6 +49,7 @@ pub(super) fn all() -> Vec<Event> {
         stricter_inputs(),
         unpinned(),
         tenant_tools(),
+        validation(),
         children(),
     ]
     .concat()
@@ -533,6 +535,27 @@ fn tenant_tools() -> Vec<Event> {
     vec![
         Event::ToolsRestricted { policy: ToolPolicy { allowed, blocked } },
         Event::ToolsRestricted { policy: ToolPolicy { allowed: Some(Vec::new()), blocked: Vec::new() } },
+    ]
+}
+
+/// The tests of two features, and the end of their Job.
+fn validation() -> Vec<Event> {
+    let llm_calls = LlmCalls { plan: 2, ..LlmCalls::default() };
+    let usage = Usage { llm_calls, input_tokens: 90, output_tokens: 10, ..Usage::default() };
+    let passed =
+        FeatureResult { name: "refuses".into(), passed: true, score: None, reason: None, tokens: 100, seconds: 3 };
+    let failed = FeatureResult {
+        name: "greets".into(),
+        passed: false,
+        score: Some(0.25),
+        reason: Some("GateFailed: nobody was greeted".into()),
+        ..passed.clone()
+    };
+    let outcome = Outcome::new(OutcomeCode::FeatureFailed, "1 of 2 features failed: greets.");
+    vec![
+        Event::FeatureTested { result: failed, usage: usage.clone() },
+        Event::FeatureTested { result: passed, usage },
+        Event::Finished { outcome, result: None },
     ]
 }
 

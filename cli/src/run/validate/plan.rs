@@ -1,0 +1,153 @@
+//! The content of a validation: the selected features, and everything that their conversations need.
+
+use crate::args::ValidateArgs;
+use crate::error::{Error, Errors};
+use crate::local::run_document::McpProgram;
+use crate::run::model::{self, Models};
+use crate::run::server::{self, Server};
+use crate::run::skill::{self, LoadedSkill};
+use crate::run::{limits, prepare, resources};
+use bloomery_crds::nearest::did_you_mean;
+use bloomery_crds::run::{BoundResource, Revision};
+use bloomery_crds::v1alpha1::{Feature, Limits};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The content of a validation.
+#[derive(Debug)]
+pub struct Plan {
+    /// The Skills with selected features, in the order of the command line.
+    pub skills: Vec<TestedSkill>,
+    /// The models of all Skills.
+    pub models: Models,
+    /// The limits of the command line.
+    pub limits: Option<Limits>,
+}
+
+/// A Skill with selected features.
+#[derive(Debug)]
+pub struct TestedSkill {
+    /// The compiled Skill.
+    pub revision: Revision,
+    /// The selected features.
+    pub features: Vec<Feature>,
+    /// The MCP server if it is a program.
+    pub program: Option<McpProgram>,
+    /// The bound resources.
+    pub resources: Vec<BoundResource>,
+}
+
+/// Reads the Skills, and finds what the tests of their features need.
+///
+/// # Errors
+/// All errors, at once, except that errors of Skills come first.
+pub fn read(args: &ValidateArgs) -> Result<Plan, Error> {
+    let selected = select(read_skills(&args.paths)?, args)?;
+    let mut errors = Errors::default();
+    let limits = errors.collect(limits::read(&args.limits));
+    let server_of_args = errors.collect(server::from_args(&args.mcp));
+    let names: BTreeSet<&str> = selected.iter().flat_map(|(loaded, _)| loaded.spec.model_names()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let models = errors.collect(model::find(&args.model, Some(&names), &prepare::env));
+    for (name, _) in &args.resources {
+        if !selected.iter().any(|(loaded, _)| declares(loaded, name)) {
+            errors.add(Error::usage(format!("--resource {name}: no Skill that is validated declares this resource")));
+        }
+    }
+    let mut skills = Vec::new();
+    for (loaded, features) in selected {
+        let server = match &server_of_args {
+            Some(None) => errors.collect(server::from_skill(&loaded)),
+            Some(Some(server)) => Some(server.clone()),
+            None => None,
+        };
+        let given: Vec<(String, String)> =
+            args.resources.iter().filter(|(name, _)| declares(&loaded, name)).cloned().collect();
+        let resources = errors.collect(resources::bind(&loaded.spec.resources, &given, None));
+        if let (Some(Server { mcp, program }), Some(resources)) = (server, resources) {
+            let revision = Revision::new(loaded.name, loaded.spec, mcp);
+            skills.push(TestedSkill { revision, features, program, resources });
+        }
+    }
+    match (limits, models) {
+        (Some(limits), Some(models)) if errors.is_empty() => Ok(Plan { skills, models, limits }),
+        _ => Err(errors.into_error()),
+    }
+}
+
+fn declares(skill: &LoadedSkill, resource: &str) -> bool {
+    skill.spec.resources.iter().any(|declared| declared.name == resource)
+}
+
+/// Reads all Skills in files and directories.
+///
+/// # Errors
+/// All errors of all files, at once.
+fn read_skills(paths: &[PathBuf]) -> Result<Vec<LoadedSkill>, Error> {
+    let mut errors = Errors::default();
+    let mut skills: Vec<LoadedSkill> = Vec::new();
+    let files = paths.iter().filter_map(|path| errors.collect(files(path))).collect::<Vec<_>>().concat();
+    for file in files {
+        for skill in errors.collect(skill::read_all(&file)).into_iter().flatten() {
+            if skills.iter().any(|known| known.name == skill.name) {
+                let (file, name) = (file.display(), &skill.name);
+                errors.add(Error::usage(format!("{file}: there is another Skill of the name {name}")));
+            }
+            skills.push(skill);
+        }
+    }
+    errors.into_result(skills)
+}
+
+/// Returns the manifests in a directory, sorted by name. Any other path is a manifest.
+fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let unreadable = |error| Error::usage(format!("{} cannot be read: {error}", path.display()));
+    let entries: io::Result<Vec<fs::DirEntry>> = fs::read_dir(path).and_then(Iterator::collect);
+    let entries = entries.map_err(unreadable)?;
+    let is_manifest = |file: &PathBuf| {
+        file.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") && file.is_file()
+    };
+    let mut files: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).filter(is_manifest).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Selects the features that the command line names. Leaves out Skills without one.
+///
+/// # Errors
+/// If there is no such Skill or feature.
+fn select(skills: Vec<LoadedSkill>, args: &ValidateArgs) -> Result<Vec<(LoadedSkill, Vec<Feature>)>, Error> {
+    let is_selected = |name: &str, wanted: Option<&str>| wanted.is_none_or(|wanted| wanted == name);
+    let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+    if let Some(wanted) = args.skill.as_deref().filter(|wanted| !names.contains(wanted)) {
+        return Err(unknown("--skill", wanted, "Skill", &names));
+    }
+    let skills: Vec<LoadedSkill> =
+        skills.into_iter().filter(|skill| is_selected(&skill.name, args.skill.as_deref())).collect();
+    let features = skills.iter().flat_map(|skill| &skill.spec.features);
+    let names: Vec<&str> = features.map(|feature| feature.name.as_str()).collect();
+    if names.is_empty() {
+        return Err(Error::usage("there is nothing to validate: no selected Skill has `features`"));
+    }
+    if let Some(wanted) = args.feature.as_deref().filter(|wanted| !names.contains(wanted)) {
+        return Err(unknown("--feature", wanted, "feature", &names));
+    }
+    let with_features = |skill: LoadedSkill| {
+        let features = skill.spec.features.iter().filter(|feature| is_selected(&feature.name, args.feature.as_deref()));
+        let features: Vec<Feature> = features.cloned().collect();
+        (!features.is_empty()).then_some((skill, features))
+    };
+    Ok(skills.into_iter().filter_map(with_features).collect())
+}
+
+/// Returns the error for an option that names nothing.
+fn unknown(option: &str, wanted: &str, kind: &str, known: &[&str]) -> Error {
+    let near = did_you_mean(wanted, known.iter().copied());
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Error::usage(format!("{option} {wanted}: there is no such {kind}. There is {known}.{near}"))
+}

@@ -1,0 +1,157 @@
+//! The steps of a validation.
+
+use crate::conversation::Conversation;
+use crate::event::Event;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::v1alpha1::{Feature, FeatureResult};
+
+/// The next step of a Job that validates its Skill.
+#[derive(Debug, PartialEq)]
+pub enum ValidationStep<'a> {
+    /// Test a feature within these limits, and record [`Event::FeatureTested`].
+    Test(&'a Feature, EffectiveLimits),
+    /// Record the end of the Job.
+    End(Event),
+    /// Nothing: the Job has ended.
+    Done,
+}
+
+/// Returns the next step of a validation. The limits of the Job for tokens and time are those of all tests together.
+pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
+    if conversation.outcome().is_some() {
+        return ValidationStep::Done;
+    }
+    let end = |code, message: &str| {
+        ValidationStep::End(Event::Finished { outcome: Outcome::new(code, message), result: None })
+    };
+    if let Some(code) = conversation.demanded_end() {
+        return end(code, "The Job was ended before all features were tested.");
+    }
+    let (run, validation) = (conversation.run(), &conversation.validation);
+    let tested_here = || run.skill.features.iter().filter(|feature| feature.subskill().is_none());
+    let Some(feature) = tested_here().find(|feature| validation.result_of(&feature.name).is_none()) else {
+        let (code, message) = conclusion(validation.results());
+        return end(code, &message);
+    };
+    let limits = EffectiveLimits {
+        tokens: run.limits.tokens.saturating_sub(validation.usage().tokens()),
+        duration_seconds: run.limits.duration_seconds.saturating_sub(conversation.budget().worked_ms() / 1000),
+        ..run.limits
+    };
+    let spent = |what: &str| format!("A limit is reached before the feature {:?} was tested: {what}.", feature.name);
+    if limits.tokens == 0 {
+        return end(OutcomeCode::TokenLimit, &spent(&format!("{} tokens", run.limits.tokens)));
+    }
+    if limits.duration_seconds == 0 {
+        return end(OutcomeCode::DurationLimit, &spent(&format!("{} s of work", run.limits.duration_seconds)));
+    }
+    ValidationStep::Test(feature, limits)
+}
+
+/// Returns the outcome of a Job that has tested all features.
+fn conclusion(results: &[FeatureResult]) -> (OutcomeCode, String) {
+    let failed: Vec<&str> = results.iter().filter(|result| !result.passed).map(|result| result.name.as_str()).collect();
+    match (results.len(), failed.len()) {
+        (0, _) => {
+            let message = "The Skill has no feature to test: another Skill tests each feature with ext.subskill.";
+            (OutcomeCode::FeatureFailed, message.to_owned())
+        }
+        (all, 0) => (OutcomeCode::Succeeded, format!("All {all} features passed.")),
+        (all, count) => {
+            (OutcomeCode::FeatureFailed, format!("{count} of {all} features failed: {}.", failed.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Directive;
+    use crate::fixture::staged::status;
+    use crate::fixture::{World, run};
+    use crate::run::Run;
+    use bloomery_crds::outcome::Phase;
+    use bloomery_crds::v1alpha1::{SkillSpec, Usage};
+    use rstest::rstest;
+    use serde_json::json;
+
+    /// Returns a Job that validates a Skill with two features, and one that another Skill tests.
+    fn validating() -> World {
+        let feature = |name: &str, ext| json!({"name": name, "testScenario": "x", "expectedResult": "y", "ext": ext});
+        let features = json!([
+            feature("greets", json!({})),
+            feature("lists", json!({"subskill": "lister"})),
+            feature("refuses", json!({})),
+        ]);
+        let skill = SkillSpec { features: serde_json::from_value(features).unwrap(), ..run().skill };
+        World::new(Run { skill, ..run() }, Vec::new(), |_, _| panic!("a validation calls no tool itself"))
+    }
+
+    fn tested(name: &str, passed: bool, tokens: u64) -> Event {
+        let result = FeatureResult { name: name.into(), passed, tokens, ..FeatureResult::default() };
+        Event::FeatureTested { result, usage: Usage { input_tokens: tokens, ..Usage::default() } }
+    }
+
+    /// Returns the name of the feature to test, or the outcome code.
+    fn step(world: &World) -> String {
+        match next(&world.conversation) {
+            ValidationStep::Test(feature, _) => feature.name.clone(),
+            ValidationStep::End(Event::Finished { outcome, .. }) => outcome.code.to_string(),
+            ValidationStep::End(event) => panic!("{event:?}"),
+            ValidationStep::Done => "done".to_owned(),
+        }
+    }
+
+    #[rstest]
+    #[case::both_pass(true, "Succeeded")]
+    #[case::one_fails(false, "FeatureFailed")]
+    fn features_are_tested_in_order_and_decide_the_outcome(#[case] passed: bool, #[case] code: &str) {
+        let mut world = validating();
+        assert_eq!(step(&world), "greets");
+        world.record(tested("greets", true, 10));
+        assert_eq!(step(&world), "refuses", "a feature of another Skill is left out");
+        world.record(tested("refuses", passed, 5));
+        assert_eq!(step(&world), code);
+        let ValidationStep::End(end) = next(&world.conversation) else { panic!("not the end") };
+        world.record(end);
+        assert_eq!(step(&world), "done");
+        let status = status(&world);
+        assert_eq!(status.phase, if passed { Phase::Succeeded } else { Phase::Failed });
+        assert_eq!(status.features.iter().map(|result| result.passed).collect::<Vec<_>>(), [true, passed]);
+        assert_eq!(status.usage.input_tokens, 15);
+    }
+
+    #[test]
+    fn the_tests_share_the_tokens_of_the_job() {
+        let mut world = validating();
+        let all = world.conversation.run().limits;
+        world.record(tested("greets", true, 10));
+        let ValidationStep::Test(_, left) = next(&world.conversation) else { panic!("no test") };
+        assert_eq!(left, EffectiveLimits { tokens: all.tokens - 10, ..all });
+        world.record(tested("greets", true, all.tokens));
+        assert_eq!(step(&world), "TokenLimit");
+    }
+
+    #[test]
+    fn a_cancelled_validation_tests_no_further_feature() {
+        let mut world = validating();
+        world.record(tested("greets", true, 10));
+        world.record(Event::DirectiveReceived { directive: Directive::Cancel });
+        assert_eq!(step(&world), "Cancelled");
+    }
+
+    #[test]
+    fn a_skill_without_features_does_not_pass() {
+        let world = World::new(run(), Vec::new(), |_, _| panic!("a validation calls no tool itself"));
+        assert_eq!(step(&world), "FeatureFailed");
+    }
+
+    #[test]
+    fn a_second_result_of_a_feature_changes_nothing() {
+        let mut world = validating();
+        world.record(tested("greets", false, 10));
+        world.record(tested("greets", true, 10));
+        assert_eq!(status(&world).features.iter().map(|result| result.passed).collect::<Vec<_>>(), [false]);
+    }
+}
