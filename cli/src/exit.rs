@@ -46,6 +46,7 @@ impl Exit {
             | Phase::Running
             | Phase::AwaitingApproval
             | Phase::AwaitingReply
+            | Phase::AwaitingJob
             | Phase::Finalizing => Self::Parked,
         }
     }

@@ -16,6 +16,7 @@ mod people;
 mod prepare;
 mod ram_key;
 mod resources;
+mod result;
 mod screen;
 mod scripts;
 mod server;

@@ -83,6 +83,7 @@ pub fn parked(reason: ParkReason, memory: &Path, directory: &SkillDirectory, key
     let why = match reason {
         // A suspension does not occur here: only namespaces are suspended.
         ParkReason::Drain | ParkReason::Suspension => "Parked.",
+        ParkReason::Children => "Parked: a child has not ended.",
         ParkReason::Approval => "Parked: a call waits for a decision, and there is no terminal to ask for it.",
         ParkReason::Reply => "Parked: a question waits for an answer, and there is no terminal to ask for it.",
     };

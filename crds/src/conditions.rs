@@ -324,6 +324,10 @@ pub enum Reason {
     ///
     /// Remedy: answer it: `kubectl bloomery reply`.
     AwaitingReply,
+    /// A Job that this Job invoked has not ended. The message names it, and what it waits for.
+    ///
+    /// Remedy: none, the Job resumes when the other one ends; if that one waits for a person, decide or answer there.
+    AwaitingJob,
     /// A reply answers no open question.
     ///
     /// Remedy: reply to a question that `kubectl bloomery get` shows.

@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod canonical;
+pub mod children;
 pub mod conditions;
 pub mod docs;
 pub mod fallback;

@@ -42,8 +42,8 @@ pub const LABEL_RESTORED: &str = "velero.io/restore-name";
 /// this label, so that all of them are scheduled to one node.
 pub const LABEL_MEMORY: &str = "bloomery.dev/memory";
 
-/// Label with the purpose of an object: `worker`, `probe`, `mcp`, `revision`, `memory`, `reclaim` or
-/// `network`.
+/// Label with the purpose of an object: `worker`, `probe`, `mcp`, `revision`, `memory`, `reclaim`,
+/// `network` or `child`.
 pub const LABEL_COMPONENT: &str = "app.kubernetes.io/component";
 
 /// Label with the manager of an object. Its value is [`MANAGER`].

@@ -37,6 +37,8 @@ pub enum Phase {
     AwaitingApproval,
     /// A question waits for the answer of a person. No pod runs.
     AwaitingReply,
+    /// A Job that this one invoked has not ended. No pod runs.
+    AwaitingJob,
     /// The finalization gate checks an answer of the model.
     Finalizing,
     /// The goal was reached, and the answer passed all gates.
@@ -62,6 +64,7 @@ impl Phase {
             | Self::Running
             | Self::AwaitingApproval
             | Self::AwaitingReply
+            | Self::AwaitingJob
             | Self::Finalizing => false,
         }
     }
@@ -74,6 +77,7 @@ impl Phase {
             | Self::Queued
             | Self::Starting
             | Self::Running
+            | Self::AwaitingJob
             | Self::Finalizing
             | Self::Succeeded
             | Self::Failed
@@ -81,6 +85,11 @@ impl Phase {
             | Self::Escalated
             | Self::Cancelled => false,
         }
+    }
+
+    /// Returns whether the Job has no pod until a person or another Job has done something.
+    pub fn is_waiting(self) -> bool {
+        self.awaits_people() || self == Self::AwaitingJob
     }
 }
 
@@ -195,7 +204,7 @@ pub struct Outcome {
 }
 
 /// Reads a code. The Job has ended, so a code of a newer version counts as one that asks for a person.
-fn code_or_user_needed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutcomeCode, D::Error> {
+pub(crate) fn code_or_user_needed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutcomeCode, D::Error> {
     lenient::or(deserializer, OutcomeCode::UserNeeded)
 }
 

@@ -7,6 +7,7 @@
 //! the most cautious known ones where there are such.
 
 use crate::canonical::Digest;
+use crate::children::{ChildRequest, ChildState};
 use crate::lenient;
 use crate::outcome::{Outcome, Phase};
 use crate::run::{GivenReply, JobIdentity};
@@ -21,9 +22,9 @@ use std::fmt;
 /// The path of the report endpoint.
 pub const PATH: &str = "/v1/reports";
 
-/// The largest report, in bytes. A report contains a status of up to 32 KiB, and the arguments of a held call: up to 16 KiB, which
-/// escaping may enlarge.
-pub const MAX_BYTES: usize = 96 * 1024;
+/// The largest report, in bytes. A report contains a status of up to 32 KiB, the arguments of a held call, up to 16 KiB, and the goals of
+/// open children, up to 16 KiB, which escaping may enlarge.
+pub const MAX_BYTES: usize = 128 * 1024;
 
 /// The largest termination message that the kubelet keeps, in bytes.
 pub const MAX_TERMINATION_MESSAGE_BYTES: usize = 4096;
@@ -49,6 +50,13 @@ pub struct Report {
     /// The size of the Skill's directory. In one report of each measurement.
     #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemorySurvey>,
+    /// The requests for the children whose ends the log lacks; at most [`MAX_OPEN_CHILDREN`](crate::children::MAX_OPEN_CHILDREN).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildRequest>,
+    /// The time for which the operator may hold the report open, in seconds: until the state of one of the `children` is another one than
+    /// `Running`, or another directive applies. At most [`WAIT_SECONDS`](crate::children::WAIT_SECONDS). 0 for an answer at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wait_seconds: u32,
     /// The end of the pod. Only in its last report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<PodEnd>,
@@ -206,6 +214,8 @@ pub enum ParkReason {
     Approval,
     /// A question waits for the answer of a person.
     Reply,
+    /// A child has not ended.
+    Children,
     /// The namespace is suspended.
     Suspension,
     /// The pod was asked to stop, by a drain, a preemption or a deletion. A reason that this version does not know counts as this
@@ -247,6 +257,9 @@ pub struct Directives {
     /// The token for the MCP server, if the operator runs it. It replaces the one of an earlier response.
     #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
     pub server_token: Option<ServerToken>,
+    /// The states of the `children` of the report. A state that this version does not know is omitted, so the worker waits.
+    #[serde(default, deserialize_with = "lenient::items", skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildState>,
 }
 
 /// The token with which a worker authenticates to an MCP server that the operator runs.
@@ -424,6 +437,17 @@ mod tests {
             "waiting": { "for": "QuotaExhausted", "quota": "tokens" },
             "end": { "parked": "Quota" },
         })
+    }
+
+    #[test]
+    fn a_child_of_an_unknown_state_is_omitted_from_directives() {
+        let running = serde_json::json!({ "call": "c-1", "job": "refund-1", "state": "running" });
+        let unknown = serde_json::json!({ "call": "c-2", "job": "refund-2", "state": "archived" });
+        let sent = serde_json::json!({ "ack": 1, "children": [unknown, running] });
+        let directives: Directives = serde_json::from_value(sent).unwrap();
+        let [child] = &directives.children[..] else { panic!("{directives:?}") };
+        assert_eq!(child.call, "c-1");
+        assert!(serde_json::to_value(Directives::default()).unwrap().get("children").is_none());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! refuses a part with another digest.
 
 use crate::canonical::{self, Digest};
+use crate::children::{self, ChildState};
 use crate::limits::EffectiveLimits;
 use crate::tool_pins::ToolPins;
 use crate::unknown::{self, Read};
@@ -203,6 +204,15 @@ pub struct JobPart {
     /// The core notes of the memory bank that the Job reads at its start. `None` for all that the Skill has in its scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_scope: Option<Vec<CoreNote>>,
+    /// The depth of the Job among parents and children. A Job without a parent has the depth 1.
+    #[serde(default = "children::root_depth", skip_serializing_if = "children::is_root")]
+    pub depth: u32,
+    /// The states of the children whose ends the log may lack: those of the `children` in the last report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildState>,
+    /// The time that the worker waits for a child before it parks, in seconds. `None` for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_wait_seconds: Option<u32>,
     /// The report endpoint. `None` in local mode, where there is no operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportEndpoint>,

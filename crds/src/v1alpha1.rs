@@ -17,10 +17,11 @@ pub use definitions::{
     spec_schema_of,
 };
 pub use job::{
-    ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent,
-    FeatureResult, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
-    GivenReply, HeldCall, Job, JobMode, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage, PreTool,
-    Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
+    ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ChildJob, ChildrenUsage, ClaimBinding,
+    DetectedIntent, FeatureResult, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason,
+    Gates, GivenReply, HeldCall, Job, JobMode, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage,
+    ParentJob, PreTool, Reply, RequestedChild, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor,
+    WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub(crate) use shared::is_zero;

@@ -74,6 +74,8 @@ impl Driven {
                 | Step::CallModel(_)
                 | Step::Reserve(_)
                 | Step::GiveBack { .. }
+                | Step::InvokeSkill(_)
+                | Step::AwaitChild(_)
                 | Step::AskPeople(_)
                 | Step::Done(_) => break,
             };

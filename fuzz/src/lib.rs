@@ -43,6 +43,8 @@ pub fn run() -> Run {
         allowed_effects: None,
         people: true,
         decisions: Decisions::Log,
+        depth: 1,
+        can_have_children: false,
         has_notes: true,
         continues: None,
         max_output: 4_096,

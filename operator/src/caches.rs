@@ -41,7 +41,8 @@ const PAGE_SIZE: u32 = 100;
 pub struct Caches {
     /// All Skills.
     pub skills: Cache<Guarded<Skill>>,
-    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue. Of those that have ended, only what can still matter.
+    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue, or by the [`child_key`] of their parent. Of those that
+    /// have ended, only what can still matter.
     pub jobs: Cache<Guarded<Job>>,
     /// All Models.
     pub models: Cache<Guarded<Model>>,
@@ -96,7 +97,7 @@ impl Caches {
         let mut watches = Watches { client, namespaces, feeds: Vec::new() };
         let caches = Self {
             skills: watches.of_tenants(all(), CacheOptions::trimmed(trim::metadata)),
-            jobs: watches.of_tenants(all(), CacheOptions::trimmed(trim::job).indexed_by(continued_job)),
+            jobs: watches.of_tenants(all(), CacheOptions::trimmed(trim::job).indexed_by(earlier_job)),
             models: watches.of_tenants(all(), CacheOptions::trimmed(trim::metadata)),
             approvals: watches.of_tenants(all(), CacheOptions::trimmed(trim::approval).indexed_by(job_uid)),
             policies: watches.of_cluster(of_charts(), CacheOptions::trimmed(trim::metadata)),
@@ -243,9 +244,15 @@ fn job_uid(approval: &Guarded<Approval>) -> Option<String> {
     approval.0.as_ref().ok().map(|approval| approval.spec.job_uid.clone())
 }
 
-/// The name of the Job that a Job continues.
-fn continued_job(job: &Guarded<Job>) -> Option<String> {
-    job.0.as_ref().ok()?.spec.continues.clone()
+/// The name of the Job that a Job continues, or the [`child_key`] of its parent. A child continues no Job.
+fn earlier_job(job: &Guarded<Job>) -> Option<String> {
+    let spec = &job.0.as_ref().ok()?.spec;
+    spec.continues.clone().or_else(|| spec.parent.as_ref().map(|parent| child_key(&parent.name)))
+}
+
+/// The key in the index of Jobs of the children of a Job. No Job has this name.
+pub fn child_key(parent: &str) -> String {
+    format!("{parent}/children")
 }
 
 /// Creates the caches of an operator that serves these namespaces, or all if there are none. Holds their feeds.

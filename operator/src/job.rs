@@ -18,6 +18,7 @@ pub mod asked_calls;
 pub mod build;
 pub mod call_not_started;
 pub(crate) mod change_metrics;
+mod children;
 pub mod decide;
 pub mod ending;
 mod events;
@@ -43,6 +44,7 @@ pub(crate) use validate::is_single_node as is_memory_single_node;
 
 pub(crate) use events::{publish_changed_tools, publish_end, publish_new_wait, publish_waiting};
 
+use crate::children::family::has_lost_parent;
 use crate::context::Context;
 use crate::controller::Controller;
 use crate::error::Error;
@@ -118,7 +120,8 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
     let events = fetched.status.log.as_ref().map_or(0, |log| log.events);
     let start_after = state.starts.remaining(&fetched.uid, events, now);
-    let ending = track_end_cause(&state.ending, &fetched, now);
+    let cause = fetched.end_cause(has_lost_parent(&context.caches, &fetched.job));
+    let ending = track_end_cause(&state.ending, &fetched, cause, now);
     let plan = decide::decide(&Facts { start_after, ..fetched.facts(retention, ending, now) });
     // Decide: whether the run key is free, and the memory of the Skill has room, if the first attempt starts.
     let plan = plan.and_then(|attempt| {
@@ -140,8 +143,13 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
         state.starts.record(&fetched.uid, events, now);
     }
     let requeue_after = state.queue.settle(&context, (&fetched, admission), (&applied, requeue_after), now);
+    // Apply (IO): the children that the worker requests.
+    let (children, retry_after) = Box::pin(children::advance(&context, &fetched, ending.is_some())).await;
+    let requeue_after = earlier(requeue_after, retry_after);
     // Status (pure).
-    let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &StatusStamp::new(&fetched.job, now));
+    let stamp = StatusStamp::new(&fetched.job, now);
+    let current = status::with_children(fetched.status.clone(), children, &stamp);
+    let status = status::compute(&current, &fetched.job.spec, &applied, &stamp);
     // Write the status and publish Events (IO).
     let requeue_after = Box::pin(write(&context, &state.pace, &fetched, &status, requeue_after)).await?;
     phase_metrics::observe_wait(&context.metrics, &fetched.status, &status, now);
@@ -151,13 +159,18 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
         .map_or_else(Action::await_change, Action::requeue))
 }
 
-/// Returns why the Job is ending, and the time at which this process first saw the Job ending; none if the Job is not
+/// Returns `cause`, why the Job is ending, and the time at which this process first saw the Job ending; none if the Job is not
 /// ending. Forgets this time once the Job has ended.
-fn track_end_cause(ending_since: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(EndCause, Timestamp)> {
+fn track_end_cause(
+    ending_since: &EndingSince,
+    fetched: &FetchedJob,
+    cause: Option<EndCause>,
+    now: Timestamp,
+) -> Option<(EndCause, Timestamp)> {
     if fetched.status.is_terminal() {
         ending_since.forget(&fetched.uid);
     }
-    fetched.end_cause().map(|cause| (cause, ending_since.first_seen(&fetched.uid, now)))
+    cause.map(|cause| (cause, ending_since.first_seen(&fetched.uid, now)))
 }
 
 /// Writes the status if it changed. If the Job still waits for the same reason, the write is delayed until

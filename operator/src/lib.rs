@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod approval;
 pub mod caches;
+pub mod children;
 pub mod context;
 pub mod controller;
 pub mod error;

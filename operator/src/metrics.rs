@@ -357,6 +357,7 @@ mod tests {
             r#"bloomery_job_outcomes_total{namespace="acme",skill="refunds",code="Done"} 1"#,
             r#"bloomery_jobs{phase="Running"} 3"#,
             r#"bloomery_jobs{phase="Queued"} 0"#,
+            r#"bloomery_jobs{phase="AwaitingJob"} 0"#,
             r#"bloomery_skills{ready="True"} 0"#,
             r#"bloomery_jobs_queued{namespace="acme",skill="refunds",waits_for="skill"} 7"#,
             r#"bloomery_queue_position{namespace="acme",skill="refunds"} 2"#,

@@ -12,6 +12,7 @@ pub use skill_directory::SkillDirectorySettings;
 pub use tenants::TenantSettings;
 
 use crate::approval::policy::ShippedPolicies;
+use bloomery_crds::children::DEFAULT_CHILD_WAIT_SECONDS;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use ipnet::IpNet;
@@ -66,7 +67,7 @@ pub struct Settings {
     /// Directory with the templates of Skills, each in the file `<name>.yaml`. Default: no Skill is created from a template.
     #[arg(long, env = "BLOOMERY_SKILL_TEMPLATES")]
     pub skill_templates: Option<PathBuf>,
-    /// The number of Jobs that run at once.
+    /// The number of Jobs that run at once, and the Jobs that they invoke.
     #[command(flatten)]
     pub jobs: JobSettings,
     /// Approvals of held calls.
@@ -77,7 +78,7 @@ pub struct Settings {
     pub replies: ReplySettings,
 }
 
-/// Settings of the number of Jobs that run at once.
+/// Settings of the number of Jobs that run at once, and of the Jobs that they invoke.
 #[derive(Debug, Clone, clap::Args)]
 pub struct JobSettings {
     /// The largest number of Jobs that run at once in the cluster. Default: no maximum.
@@ -91,6 +92,17 @@ pub struct JobSettings {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub max_running_per_namespace: Option<u32>,
+    /// Time that a worker waits for a Job that it invoked before it parks, such as `30s`.
+    #[arg(long = "child-wait", env = "BLOOMERY_CHILD_WAIT", default_value = "30s", value_parser = parse::duration)]
+    pub child_wait: Duration,
+}
+
+impl JobSettings {
+    /// Returns the time that a worker waits for a Job that it invoked, in seconds; none for the default.
+    pub fn child_wait_seconds(&self) -> Option<u32> {
+        let seconds = u32::try_from(self.child_wait.as_secs()).unwrap_or(u32::MAX);
+        Some(seconds).filter(|seconds| *seconds != DEFAULT_CHILD_WAIT_SECONDS)
+    }
 }
 
 /// Settings of replies to questions.
@@ -324,6 +336,8 @@ mod tests {
         assert_eq!(settings.worker.pull_policy.to_string(), "IfNotPresent");
         assert_eq!(settings.memory.access_mode.to_string(), "ReadWriteOnce");
         assert!(settings.namespaces.is_empty(), "it serves all namespaces");
+        assert_eq!(settings.jobs.child_wait_seconds(), None, "a worker has the same default");
+        assert_eq!(parse(&["--child-wait=2m"]).unwrap().jobs.child_wait_seconds(), Some(120));
     }
 
     #[test]
@@ -361,6 +375,7 @@ mod tests {
     #[case(r#"--tenants={"blockedTools": ["*_money"]}"#, "BLOOMERY_TENANTS")]
     #[case("--max-running-jobs=0", "BLOOMERY_MAX_RUNNING_JOBS")]
     #[case("--max-running-jobs-per-namespace=all", "BLOOMERY_MAX_RUNNING_JOBS_PER_NAMESPACE")]
+    #[case("--child-wait=long", "BLOOMERY_CHILD_WAIT")]
     fn an_invalid_setting_is_refused_with_the_name_of_its_variable(#[case] flag: &str, #[case] variable: &str) {
         let message = Settings::describe_error(&parse(&[flag]).unwrap_err());
         assert!(message.contains(variable), "{message}");

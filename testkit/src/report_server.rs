@@ -1,10 +1,12 @@
 //! The operator's report endpoint, over TLS. It records the reports and answers as a script says.
 
 use crate::tls::{self, TlsListener};
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router, routing::post};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use bloomery_crds::children::{ChildProgress, ChildState, SKILLS_PATH, SkillPage, VisibleSkill};
 use bloomery_crds::probe::{self, ProbeReceipt, ProbeReport, TokenRequest};
 use bloomery_crds::report::{Directives, PATH, PodEnd, Report, ServerToken};
 use bloomery_crds::run::{GivenReply, JobIdentity, ReportEndpoint};
@@ -12,6 +14,7 @@ use bloomery_crds::v1alpha1::{Limits, LogPosition, ToolPolicy};
 use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -66,6 +69,10 @@ pub struct ReportServer {
     pub tenant_tools: Arc<Mutex<Option<ToolPolicy>>>,
     /// The token for the MCP server. [`Reply::Ack`] and the answer to a probe return it.
     pub server_token: Arc<Mutex<Option<ServerToken>>>,
+    /// The states of children. [`Reply::Ack`] returns those that the report names, after it has waited for an end as the report asks.
+    pub children: watch::Sender<Vec<ChildState>>,
+    /// The Skills that the Job may invoke, sorted by name. Each page has two of them.
+    pub skills: Arc<Mutex<Vec<VisibleSkill>>>,
     /// The URL of the server, and the CA of its certificate.
     pub endpoint: ReportEndpoint,
 }
@@ -86,10 +93,13 @@ impl ReportServer {
             blocked_tools: Arc::default(),
             tenant_tools: Arc::default(),
             server_token: Arc::default(),
+            children: watch::Sender::new(Vec::new()),
+            skills: Arc::default(),
             endpoint: ReportEndpoint { url, ca },
         };
         let router = Router::new()
             .route(PATH, post(receive))
+            .route(SKILLS_PATH, get(list_skills))
             .route(probe::PATH, post(receive_probe))
             .route(&format!("{}{}", probe::PATH, probe::TOKEN_SUFFIX), post(give_token))
             .with_state(server.clone());
@@ -126,6 +136,18 @@ impl ReportServer {
         JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: format!("uid-j{number}") }
     }
 
+    /// Returns the states of the children of a report, once one of them has ended or the time is over.
+    async fn children_of(&self, calls: &[String], within: Duration) -> Vec<ChildState> {
+        let of_report = |states: &Vec<ChildState>| -> Vec<ChildState> {
+            states.iter().filter(|child| calls.contains(&child.call)).cloned().collect()
+        };
+        let has_ended =
+            |states: &Vec<ChildState>| of_report(states).iter().any(|child| child.state != ChildProgress::Running);
+        let mut states = self.children.subscribe();
+        let _ = tokio::time::timeout(within, states.wait_for(has_ended)).await;
+        of_report(&states.borrow())
+    }
+
     /// Waits until the reports meet a condition. Returns them.
     pub async fn until_received(&self, condition: impl FnMut(&Vec<Received>) -> bool) -> Vec<Received> {
         self.received.subscribe().wait_for(condition).await.unwrap().clone()
@@ -146,6 +168,16 @@ async fn give_token(State(server): State<ReportServer>, Json(request): Json<Toke
     token.map_or(StatusCode::NOT_FOUND.into_response(), |token| Json(token).into_response())
 }
 
+async fn list_skills(State(server): State<ReportServer>, RawQuery(query): RawQuery) -> Response {
+    let after = query.and_then(|query| query.strip_prefix("after=").map(str::to_owned)).unwrap_or_default();
+    let mut skills = server.skills.lock().unwrap().clone();
+    skills.retain(|skill| skill.name > after);
+    let has_more = skills.len() > 2;
+    skills.truncate(2);
+    let next = skills.last().map(|skill| skill.name.clone()).filter(|_| has_more);
+    Json(SkillPage { skills, next }).into_response()
+}
+
 async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(report): Json<Report>) -> Response {
     let reply = server.script.lock().unwrap().pop_front().unwrap_or(Reply::Ack);
     let token = headers[header::AUTHORIZATION].to_str().unwrap().to_owned();
@@ -158,11 +190,15 @@ async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(re
     let blocked_tools = server.blocked_tools.lock().unwrap().clone();
     let tenant_tools = server.tenant_tools.lock().unwrap().clone();
     let server_token = server.server_token.lock().unwrap().clone();
+    let calls: Vec<String> = report.children.iter().map(|child| child.call.clone()).collect();
+    let within = Duration::from_secs(report.wait_seconds.into());
     server.received.send_modify(|received| received.push(Received { token, report }));
     match reply {
         Reply::Ack => {
+            let children = server.children_of(&calls, within).await;
             let given = Directives {
                 ack: events,
+                children,
                 replies,
                 prune,
                 limits,

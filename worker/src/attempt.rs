@@ -1,7 +1,8 @@
 //! Runs one attempt of one Job on a cluster: reads the run document, runs an epoch, and reports the end. An attempt is one pod of the
 //! Job.
 
-use crate::driver::{DecisionInbox, Environment, Exit, Model, Patience, SkillTools, Tools};
+use crate::children::PodChildren;
+use crate::driver::{ChildDesk, DecisionInbox, Environment, Exit, Model, Patience, SkillTools, Tools};
 use crate::ending::AttemptEnd;
 use crate::epoch::{Epoch, EpochEnd};
 use crate::housekeeping::{Housekeeper, SurveyLink};
@@ -126,6 +127,8 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         Scratch { dir: std::env::temp_dir().join(SCRATCH), addresses: addresses.clone(), trace: trace.clone() };
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
+    let desk = Arc::new(ChildDesk::new(&part.children));
+    let children = PodChildren::new(&inputs, report_client(args, &inputs)?, Arc::clone(&desk));
     let environment = Environment {
         memory: &args.memory,
         writer: &args.pod_uid,
@@ -134,16 +137,23 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         core: &core,
         cache: &cache,
         people: inbox.as_ref(),
+        children: &children,
         stop: &stop,
         patience: Patience::new(external_wait, Duration::from_secs(args.secret_wait)),
     };
     let stdout = BackgroundWriter::new(std::io::stdout()).map_err(Error::Output)?;
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));
-    let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), server_tokens, scratch };
+    let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), desk, server_tokens, scratch };
     let exit = Box::pin(attempt.run(Disk, environment, printer)).await;
     // Lets the servers free the sessions at once. Otherwise a session stays until it expires.
     let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
     exit
+}
+
+/// Creates the client for reports.
+fn report_client(args: &RunArgs, inputs: &Inputs) -> Result<report::Client, Error> {
+    let endpoint = inputs.part.report.as_ref().ok_or(Error::NoReportEndpoint)?;
+    Ok(report::Client::new(endpoint, args.token.clone(), inputs.redactor.clone())?)
 }
 
 /// Creates the client of the Skill's MCP server.
@@ -186,6 +196,8 @@ pub struct Attempt<'a> {
     pub inputs: &'a Inputs,
     /// Receives the replies of people that the operator passes on.
     pub inbox: Arc<DecisionInbox>,
+    /// Receives the states of children that the operator passes on.
+    pub desk: Arc<ChildDesk>,
     /// Receives the tokens for the MCP server, if the operator runs it.
     pub server_tokens: ServerTokens,
     /// What the tests of features have instead of the memory of the Skill.
@@ -203,17 +215,15 @@ impl Attempt<'_> {
         environment: Environment<'_, M, T>,
         printer: Printer,
     ) -> Result<Exit, Error> {
-        let Self { args, inputs, inbox, server_tokens, scratch } = self;
+        let Self { args, inputs, inbox, desk, server_tokens, scratch } = self;
         let part = &inputs.part;
-        let endpoint = part.report.as_ref().ok_or(Error::NoReportEndpoint)?;
-        let client = report::Client::new(endpoint, args.token.clone(), inputs.redactor.clone())?;
-        let client = client.with_server_tokens(server_tokens);
+        let client = report_client(args, inputs)?.with_server_tokens(server_tokens);
         let (stop, memory) = (environment.stop, environment.memory);
         if let Some(projection) = ended_run::projection(inputs, environment.memory).map_err(Error::Record)? {
             let end = AttemptEnd { exit: Exit::Finished, projection, epoch: 1 };
             let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: end.epoch };
             let link = SurveyLink::unconnected();
-            let reporter = Reporter::start(client, identity, end.projection.clone(), stop.clone(), (inbox, link));
+            let reporter = Reporter::start(client, identity, end.projection.clone(), stop.clone(), (inbox, desk, link));
             ending::report(end, inputs, &args.termination_log, reporter, stop).await;
             return Ok(Exit::Finished);
         }
@@ -224,7 +234,7 @@ impl Attempt<'_> {
         }
         let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: number };
         let (mut housekeeper, link) = Housekeeper::start(memory, &part.run_key, args.log_bounds());
-        let reporter = Reporter::start(client, identity, epoch.projection(), stop.clone(), (inbox, link));
+        let reporter = Reporter::start(client, identity, epoch.projection(), stop.clone(), (inbox, desk, link));
         let end = if part.validates {
             Box::pin(validation::run(epoch, &reporter, printer, &scratch)).await?
         } else {

@@ -2,6 +2,8 @@
 //! needs them.
 
 mod act;
+mod child_desk;
+mod children;
 mod clients;
 mod decision_inbox;
 mod environment;
@@ -16,8 +18,9 @@ mod selection;
 mod skill_tools;
 mod wait;
 
+pub use child_desk::ChildDesk;
 pub use decision_inbox::DecisionInbox;
-pub use environment::{Environment, ListError, Model, Nobody, Observer, Patience, People, Tools};
+pub use environment::{Children, Environment, ListError, Model, NoChildren, Nobody, Observer, Patience, People, Tools};
 pub use finished_call::FinishedCall;
 pub use recorder::Recorder;
 pub use skill_tools::SkillTools;
@@ -30,9 +33,9 @@ use bloomery_engine::projection::{first_hold, project};
 use bloomery_engine::step::Step;
 use bloomery_engine::{Conversation, Event};
 use bloomery_journal::files::Files;
-use people::PeopleResult;
 use std::time::Duration;
 use tokio::time::Instant;
+use wait::Awaited;
 
 /// The time limit for listing the tools when an attempt continues a conversation.
 const TOOL_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -130,9 +133,16 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
                 }
                 Step::AskPeople(requests) => {
                     match people::ask(&requests, conversation, recorder, environment, *observer).await? {
-                        PeopleResult::Answered(entries) => Ok(entries),
-                        PeopleResult::Unavailable(reason) => return self.park(reason),
-                        PeopleResult::Stopped(reason) => Err(reason),
+                        Awaited::Recorded(entries) => Ok(entries),
+                        Awaited::Unavailable(reason) => return self.park(reason),
+                        Awaited::Stopped(reason) => Err(reason),
+                    }
+                }
+                Step::AwaitChild(request) => {
+                    match children::await_end(&request, conversation, recorder, environment, *observer).await? {
+                        Awaited::Recorded(entries) => Ok(entries),
+                        Awaited::Unavailable(reason) => return self.park(reason),
+                        Awaited::Stopped(reason) => Err(reason),
                     }
                 }
                 step => match environment.stop.requested() {

@@ -1,6 +1,7 @@
 //! Reads the run document from its files, and checks it against its digests.
 
 use crate::settings::RunArgs;
+use bloomery_crds::children::MAX_DEPTH;
 use bloomery_crds::run::{self, JobPart, ModelEndpoint, Revision};
 use bloomery_crds::v1alpha1::{Feature, Stage};
 use bloomery_engine::decisions::Decisions;
@@ -119,6 +120,8 @@ impl Inputs {
                 // In local mode there is no operator.
                 None => Decisions::Log,
             },
+            depth: part.depth,
+            can_have_children: part.report.is_some() && part.depth < MAX_DEPTH,
             has_notes: false,
             max_output,
         };
@@ -126,7 +129,7 @@ impl Inputs {
     }
 
     /// Combines both parts for the test of a feature: a conversation with the scenario as its goal, in which the Skill is that of
-    /// [`feature_skill`], and only allowed tools may have an effect.
+    /// [`feature_skill`], and only allowed tools may have an effect. It has no children, because a child is not bound to these tools.
     ///
     /// # Errors
     /// As [`Inputs::new`].
@@ -140,6 +143,7 @@ impl Inputs {
         let part = JobPart { goal: feature.test_scenario.clone(), ..part };
         let mut inputs = Self::new(revision, part, redactor)?;
         inputs.run.allowed_effects = Some(allowed_effects(feature));
+        inputs.run.can_have_children = false;
         // The tests of a Job have the same call ids, and a server may ignore a call whose key it knows.
         inputs.run.run_key = format!("{}/{}/{}", inputs.run.run_key, feature.name, inputs.part.attempt);
         Ok(inputs)
@@ -251,6 +255,7 @@ mod tests {
         assert_eq!(inputs.run.skill.acceptance_criteria, ["Says so"]);
         assert_eq!(inputs.run.skill, inputs.revision.spec, "the worker's tools read the same Skill");
         assert_eq!(inputs.run.allowed_effects, Some(vec!["notify".to_owned()]));
+        assert!(!inputs.run.can_have_children, "a child would not be bound to these tools");
         assert!(inputs.run.run_key.ends_with("/x/1"), "each test has its own call keys: {}", inputs.run.run_key);
     }
 

@@ -1,6 +1,7 @@
 //! Runs the engine: performs the acts that [`bloomery_engine::next`] returns, and appends their events to the log.
 
 pub mod attempt;
+pub mod children;
 pub mod continued;
 pub mod driver;
 pub mod ended_run;

@@ -10,9 +10,10 @@ mod schedule;
 pub use client::{Client, Error, SendError};
 pub use report_sender::Identity;
 
-use crate::driver::{DecisionInbox, Observer};
+use crate::driver::{ChildDesk, DecisionInbox, Observer};
 use crate::housekeeping::SurveyLink;
 use crate::stop::Stop;
+use bloomery_crds::children::ChildRequest;
 use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
 use report_sender::ReportSender;
 use schedule::ReportState;
@@ -31,19 +32,20 @@ impl Reporter {
     /// Starts the task that reports, with `first` as the state at the claim of the epoch.
     ///
     /// The task turns the operator's responses into requests to `stop`: another attempt has taken over, the Job is cancelled, its Skill is
-    /// deleted, or its namespace is suspended. It passes replies of people to `inbox`.
+    /// deleted, or its namespace is suspended. It passes replies of people to `inbox`, and the states of children to `desk`.
     /// It sends the surveys of `link` with reports that are due anyway, and passes the operator's answer to it.
     pub fn start(
         client: Client,
         identity: Identity,
         first: Projection,
         stop: Stop,
-        (inbox, link): (Arc<DecisionInbox>, SurveyLink),
+        (inbox, desk, link): (Arc<DecisionInbox>, Arc<ChildDesk>, SurveyLink),
     ) -> Self {
-        let (state, latest) = watch::channel(ReportState { projection: first, waiting: None, hold: None, end: None });
+        let first = ReportState { projection: first, waiting: None, hold: None, children: Vec::new(), end: None };
+        let (state, latest) = watch::channel(first);
         let (acknowledges, end_acknowledged) = watch::channel(false);
         let sender =
-            ReportSender { client, identity, state: latest, end_acknowledged: acknowledges, stop, inbox, link };
+            ReportSender { client, identity, state: latest, end_acknowledged: acknowledges, stop, inbox, desk, link };
         tokio::spawn(sender.run());
         Self { state, end_acknowledged }
     }
@@ -57,7 +59,10 @@ impl Reporter {
     pub async fn end(mut self, projection: Projection, end: PodEnd, within: Duration) -> bool {
         self.change(|state| {
             let hold = state.hold.take();
-            set(state, ReportState { projection, waiting: None, end: Some(end), hold })
+            // The next attempt waits for the children of a parked one.
+            let children = std::mem::take(&mut state.children);
+            let children = if matches!(end, PodEnd::Parked(_)) { children } else { Vec::new() };
+            set(state, ReportState { projection, waiting: None, hold, children, end: Some(end) })
         });
         let acknowledged = self.end_acknowledged.wait_for(|acknowledged| *acknowledged);
         matches!(tokio::time::timeout(within, acknowledged).await, Ok(Ok(_)))
@@ -75,6 +80,10 @@ impl Observer for Reporter {
 
     fn waiting(&self, waiting: Option<ExternalWait>) {
         self.change(|state| set(&mut state.waiting, waiting));
+    }
+
+    fn children(&self, children: Vec<ChildRequest>) {
+        self.change(|state| set(&mut state.children, children));
     }
 }
 

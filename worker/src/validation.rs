@@ -1,7 +1,7 @@
 //! Validates a Skill in the pod of a Job: tests its features one after another, each in a conversation of its own with an empty memory. The
 //! log of the Job has the results, so an attempt continues with the features that have none.
 
-use crate::driver::{Environment, Exit, Model, Nobody, Observer, Recorder, Tools};
+use crate::driver::{Environment, Exit, Model, NoChildren, Nobody, Observer, Recorder, Tools};
 use crate::epoch::{Begin, BegunEpoch, Epoch, EpochEnd, write_record};
 use crate::inputs::Inputs;
 use crate::printer::{Format, Printer};
@@ -184,8 +184,18 @@ impl<M: Model, T: Tools, F: Files> Validation<'_, M, T, F> {
         let inputs = inputs.map_err(|error| error.to_string())?;
         let Environment { writer, model, tools, cache, stop, patience, .. } = *self.environment;
         let core = CoreTools::for_job(&inputs, dir, writer, MAX_FOCUS_CACHE_BYTES, self.scratch.addresses.clone());
-        let environment =
-            Environment { memory: dir, writer, model, tools, core: &core, cache, people: &Nobody, stop, patience };
+        let environment = Environment {
+            memory: dir,
+            writer,
+            model,
+            tools,
+            core: &core,
+            cache,
+            people: &Nobody,
+            children: &NoChildren,
+            stop,
+            patience,
+        };
         let failed = |error: Error| format!("The log of the test cannot be written: {error}");
         let epoch = Epoch::claim(Disk, &inputs, environment).await.map_err(failed)?;
         let printer = Printer::new(Format::Text, Box::new(redactor.writer(self.scratch.trace.tee(io::sink()))));

@@ -92,6 +92,10 @@
 - name: BLOOMERY_MAX_RUNNING_JOBS_PER_NAMESPACE
   value: {{ int64 . | quote }}
 {{- end }}
+{{- with (.Values.jobs).childWait }}
+- name: BLOOMERY_CHILD_WAIT
+  value: {{ . }}
+{{- end }}
 - name: BLOOMERY_APPROVAL_EXPIRY
   value: {{ .Values.approvals.expiry }}
 - name: BLOOMERY_REPLY_EXPIRY

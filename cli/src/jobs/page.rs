@@ -7,7 +7,7 @@ use crate::page::{Page, phase};
 use crate::summary;
 use crate::text::escaped;
 use bloomery_crds::conditions::{ConditionType, Reason};
-use bloomery_crds::v1alpha1::{Gates, Job, JobStatus, LlmCalls, WaitingFor};
+use bloomery_crds::v1alpha1::{ChildJob, Gates, Job, JobStatus, LlmCalls, WaitingFor};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
@@ -24,6 +24,12 @@ pub(super) fn render(job: &Job, decision: &DecisionState, command: &ClusterComma
     page.line("Goal", &job.spec.goal);
     if let Some(continued) = &job.spec.continues {
         page.line("Continues", continued);
+    }
+    if let Some(parent) = &job.spec.parent {
+        page.line("Parent", &format!("{}, which invoked this Job with the call {}", parent.name, parent.call));
+    }
+    for child in &status.children {
+        page.line("Child", &describe_child(child));
     }
     page.line("Phase", &phase(state::phase(job), status.outcome.as_ref()));
     page.line("Since", &describe_since(job, status, now));
@@ -58,6 +64,16 @@ pub(super) fn render(job: &Job, decision: &DecisionState, command: &ClusterComma
         page.result(result.verified, &result.text, &result.fields);
     }
     page.text()
+}
+
+/// Describes a Job that this one has invoked, or why it was not created.
+fn describe_child(child: &ChildJob) -> String {
+    let ChildJob { call, skill, name, phase, refused, .. } = child;
+    match (name, refused) {
+        (Some(name), _) => format!("{name} of the Skill {skill}: {}", phase.unwrap_or_default()),
+        (None, Some(why)) => format!("of the Skill {skill} for {call} was not created: {}", escaped(why)),
+        (None, None) => format!("of the Skill {skill} for {call} is not created yet"),
+    }
 }
 
 /// Describes the latest of these times: the end of the Job, the start of its wait for people, its start, its creation.
@@ -178,7 +194,8 @@ mod tests {
     use crate::args::{ClusterArgs, Invocation};
     use crate::jobs::fixtures::{ended, job, now, with_held_call, with_questions};
     use bloomery_crds::names;
-    use bloomery_crds::outcome::{Outcome, OutcomeCode};
+    use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+    use bloomery_crds::v1alpha1::ParentJob;
     use rstest::rstest;
 
     fn page(job: &Job) -> String {
@@ -252,6 +269,34 @@ mod tests {
     #[test]
     fn a_job_without_a_status_has_a_page() {
         insta::assert_snapshot!(page(&job("new")));
+    }
+
+    #[test]
+    fn a_job_names_its_parent_and_its_children() {
+        let mut job = with_held_call();
+        let call = || "c-4".to_owned();
+        job.spec.parent = Some(ParentJob { name: "audit".into(), uid: "uid-0".into(), call: call() });
+        let child = |name: Option<&str>, refused: Option<&str>| ChildJob {
+            call: call(),
+            skill: "reviewer".into(),
+            name: name.map(Into::into),
+            phase: name.map(|_| Phase::AwaitingReply),
+            refused: refused.map(Into::into),
+            ..ChildJob::default()
+        };
+        if let Some(status) = &mut job.status {
+            status.children = vec![child(Some("refund-1a"), None), child(None, Some("no\u{1b}")), child(None, None)];
+        }
+        let text = page(&job);
+        for line in [
+            "audit, which invoked this Job with the call c-4",
+            "refund-1a of the Skill reviewer: AwaitingReply",
+            "of the Skill reviewer for c-4 was not created: no",
+            "of the Skill reviewer for c-4 is not created yet",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{text}");
     }
 
     #[test]

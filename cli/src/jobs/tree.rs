@@ -1,4 +1,4 @@
-//! `bloomery tree`: shows Skills with their Jobs, Approvals and pods.
+//! `bloomery tree`: shows Skills with their Jobs, the Jobs that these invoke, Approvals and pods.
 
 use super::client::Client;
 use super::cluster_command::ClusterCommand;
@@ -8,6 +8,7 @@ use crate::cluster::{Right, list_all};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::{output, text};
+use bloomery_crds::children::MAX_DEPTH;
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names::{GROUP, LABEL_JOB};
 use bloomery_crds::nearest;
@@ -35,6 +36,34 @@ impl NamespaceObjects {
     /// Returns the Skill with this name.
     fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().flatten().find(|skill| skill.name_any() == *name)
+    }
+
+    /// Returns the Jobs that a Job has invoked.
+    fn children_of(&self, job: &Job) -> impl Iterator<Item = &Job> {
+        let (name, uid) = (job.name_any(), job.uid().unwrap_or_default());
+        self.jobs.iter().filter(move |child| {
+            child.spec.parent.as_ref().is_some_and(|parent| parent.name == name && parent.uid == uid)
+        })
+    }
+
+    /// Returns the Job that has invoked a Job.
+    fn parent_of(&self, job: &Job) -> Option<&Job> {
+        let parent = job.spec.parent.as_ref()?;
+        self.jobs.iter().find(|other| other.name_any() == parent.name && other.uid().as_ref() == Some(&parent.uid))
+    }
+
+    /// Returns a Job and the Jobs below it, in the order of the tree.
+    fn family_of<'a>(&'a self, job: &'a Job) -> Vec<&'a Job> {
+        let mut family = vec![job];
+        self.add_descendants(job, 1, &mut family);
+        family
+    }
+
+    fn add_descendants<'a>(&'a self, job: &'a Job, depth: u32, family: &mut Vec<&'a Job>) {
+        for child in self.children_of(job).filter(|_| depth < MAX_DEPTH) {
+            family.push(child);
+            self.add_descendants(child, depth + 1, family);
+        }
     }
 
     /// Returns the Approvals of a Job.
@@ -81,7 +110,7 @@ fn objects(skills: &[(String, Vec<&Job>)], namespace_objects: &NamespaceObjects)
     for (name, jobs) in skills {
         let skill = namespace_objects.skill(name);
         objects.extend(skill.map(|skill| (format!("skill.bloomery.dev/{name}\n"), json!(skill))));
-        for job in jobs {
+        for job in jobs.iter().flat_map(|job| namespace_objects.family_of(job)) {
             objects.push(show::list_item(job));
             let with_name =
                 |approval: &Approval| (format!("approval.bloomery.dev/{}\n", approval.name_any()), json!(approval));
@@ -131,7 +160,7 @@ async fn ok_or_report<K: Clone>(
 }
 
 /// Selects Skills and their Jobs: all, those of the named Skill, or the named Job only. Returns `None` if no Skill or Job has the
-/// name. Jobs may name a Skill that does not exist.
+/// name. Jobs may name a Skill that does not exist. A Job is not selected if it is below its parent in the tree.
 fn select<'a>(namespace_objects: &'a NamespaceObjects, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
     let named = namespace_objects
         .skills
@@ -142,7 +171,11 @@ fn select<'a>(namespace_objects: &'a NamespaceObjects, name: Option<&str>) -> Op
     let skills: BTreeSet<String> = named.collect();
     let jobs_of = |skill: &str| namespace_objects.jobs.iter().filter(|job| job.spec.skill == skill).collect::<Vec<_>>();
     let Some(name) = name else {
-        return Some(skills.into_iter().map(|skill| (skill.clone(), jobs_of(&skill))).collect());
+        let roots_of = |skill: &str| {
+            let jobs = jobs_of(skill).into_iter();
+            jobs.filter(|job| namespace_objects.parent_of(job).is_none()).collect()
+        };
+        return Some(skills.into_iter().map(|skill| (skill.clone(), roots_of(&skill))).collect());
     };
     if skills.contains(name) {
         return Some(vec![(name.to_owned(), jobs_of(name))]);
@@ -171,7 +204,7 @@ fn tree_text(skills: &[(String, Vec<&Job>)], namespace_objects: &NamespaceObject
         };
         let branch = Branch {
             line: format!("Skill {name}  {readiness}"),
-            below: jobs.iter().map(|job| job_branch(job, namespace_objects, now)).collect(),
+            below: jobs.iter().map(|job| job_branch(job, namespace_objects, (1, now))).collect(),
         };
         write_branch(&mut text, &branch, "", "");
     }
@@ -199,7 +232,7 @@ fn readiness(skill: &Skill) -> String {
     }
 }
 
-fn job_branch(job: &Job, namespace_objects: &NamespaceObjects, now: Timestamp) -> Branch {
+fn job_branch(job: &Job, namespace_objects: &NamespaceObjects, (depth, now): (u32, Timestamp)) -> Branch {
     let name = job.name_any();
     let age = page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now);
     let outcome =
@@ -209,11 +242,16 @@ fn job_branch(job: &Job, namespace_objects: &NamespaceObjects, now: Timestamp) -
     let outcome = outcome.filter(|code| *code != phase).map(|code| format!(", {code}")).unwrap_or_default();
     let questions = state::questions(job).iter();
     let questions = questions.map(|question| leaf(format!("Question {}  {}", question.id, question.text)));
+    // The Skill of a child is not the branch above it.
+    let skill = job.spec.parent.as_ref().map(|_| format!(" of the Skill {}", job.spec.skill)).unwrap_or_default();
+    let children = namespace_objects.children_of(job).filter(|_| depth < MAX_DEPTH);
+    let children = children.map(|child| job_branch(child, namespace_objects, (depth + 1, now)));
     Branch {
-        line: format!("Job {name}  {phase}{outcome}  {age}"),
+        line: format!("Job {name}{skill}  {phase}{outcome}  {age}"),
         below: questions
             .chain(namespace_objects.approvals_of(job).map(approval_branch))
             .chain(namespace_objects.pods_of(job).map(pod_branch))
+            .chain(children)
             .collect(),
     }
 }
@@ -247,6 +285,7 @@ mod tests {
     use super::*;
     use crate::args::ObjectOutput;
     use crate::jobs::fixtures::{now, with_held_call, with_questions};
+    use bloomery_crds::v1alpha1::ParentJob;
 
     fn namespace_objects() -> NamespaceObjects {
         let mut other = with_questions();
@@ -295,6 +334,37 @@ mod tests {
     fn a_namespace_is_shown_as_a_tree() {
         let namespace_objects = namespace_objects();
         insta::assert_snapshot!(tree_text(&select(&namespace_objects, None).unwrap(), &namespace_objects, now()));
+    }
+
+    #[test]
+    fn children_are_below_their_parent() {
+        let mut namespace_objects = namespace_objects();
+        let child = |name: &str, uid: &str, parent: (&str, &str)| {
+            let mut job = crate::jobs::fixtures::job(name);
+            job.metadata.uid = Some(uid.into());
+            job.spec.skill = "reviewer".into();
+            job.spec.parent = Some(ParentJob { name: parent.0.into(), uid: parent.1.into(), call: "c-1".into() });
+            job
+        };
+        namespace_objects.jobs.push(child("refund-1a", "uid-3", ("refund", "uid-1")));
+        namespace_objects.jobs.push(child("refund-1a-2b", "uid-4", ("refund-1a", "uid-3")));
+        namespace_objects.jobs.push(child("orphan", "uid-5", ("refund", "uid-0")));
+        let text = tree_text(&select(&namespace_objects, None).unwrap(), &namespace_objects, now());
+        assert!(
+            text.contains(
+                "   ├─ Pod refund-1-01234  Succeeded\n   \
+                 └─ Job refund-1a of the Skill reviewer  Pending  60m\n      \
+                 └─ Job refund-1a-2b of the Skill reviewer  Pending  60m\n"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("Skill reviewer  does not exist\n└─ Job orphan"), "{text}");
+        let of_skill = select(&namespace_objects, Some("reviewer")).unwrap();
+        assert_eq!(of_skill[0].1.len(), 3, "a named Skill shows all of its Jobs");
+        let all = objects(&select(&namespace_objects, Some("refund")).unwrap(), &namespace_objects);
+        let names: Vec<&str> =
+            all.iter().map(|(name, _)| name.trim()).filter(|name| name.starts_with("job.")).collect();
+        assert_eq!(names, ["job.bloomery.dev/refund", "job.bloomery.dev/refund-1a", "job.bloomery.dev/refund-1a-2b"]);
     }
 
     #[test]

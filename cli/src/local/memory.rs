@@ -1,6 +1,7 @@
 //! The memory of one tenant: a directory with one directory for each Skill.
 
 use crate::error::Error;
+use crate::local::SKILL_FILE;
 use crate::local::memory_error::unusable;
 use crate::local::skill_directory::{SkillDirectory, entry_names};
 use crate::text;
@@ -14,6 +15,13 @@ pub fn skill_directories(memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
     let names = entry_names(memory).map_err(|error| unusable(memory, &error))?.into_iter();
     let directories = names.map(|name| SkillDirectory::new(memory, &name));
     Ok(directories.filter(|directory| directory.dir.join(bloomery_journal::JOBS).is_dir()).collect())
+}
+
+/// Returns the sorted names of the directories that have a Skill.
+pub fn skill_names(memory: &Path) -> Vec<String> {
+    let mut names = entry_names(memory).unwrap_or_default();
+    names.retain(|name| memory.join(name).join(SKILL_FILE).is_file());
+    names
 }
 
 /// Returns all directories that belong to a memory: the memory itself, the directories in it, and the links to directories in

@@ -93,6 +93,9 @@ impl RunDocument {
             replies: Vec::new(),
             continues,
             memory_scope,
+            depth: 1,
+            children: Vec::new(),
+            child_wait_seconds: None,
             log: None,
             report: None,
         };

@@ -51,6 +51,8 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         allowed_effects: None,
         people: true,
         decisions: Decisions::Log,
+        depth: 1,
+        can_have_children: true,
         has_notes: false,
         max_output: 4096,
     })

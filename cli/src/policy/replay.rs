@@ -12,6 +12,7 @@ use bloomery_engine::line::{Chain, EventTime};
 use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_engine::rules::limits::Ledger;
 use bloomery_engine::stages::selection;
+use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event, Step, next};
 use serde::Serialize;
@@ -133,7 +134,10 @@ impl Replay<'_> {
                 vec![event]
             }
             Step::RunReads(calls) => calls.iter().map(|call| self.outcome(call.id)).collect(),
-            Step::RunEffect(call) => vec![Event::ToolStarted { call: call.id.clone() }, self.outcome(call.id)],
+            Step::RunEffect(ToolCall { id: call, .. }) | Step::InvokeSkill(call) => {
+                vec![Event::ToolStarted { call: call.clone() }, self.outcome(call)]
+            }
+            Step::AwaitChild(_) => return Ok(false),
             Step::AskPeople(requests) => match requests.first() {
                 Some(request) => vec![self.statement(request).into()],
                 None => return Ok(false),

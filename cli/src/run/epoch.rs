@@ -14,7 +14,7 @@ use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Disk;
 use bloomery_mcp as mcp;
 use bloomery_models::{Clients, RetryPolicy};
-use bloomery_worker::driver::{Environment, Patience, People, SkillTools};
+use bloomery_worker::driver::{Children, Environment, Patience, People, SkillTools};
 use bloomery_worker::epoch::{Epoch, EpochEnd};
 use bloomery_worker::focus;
 use bloomery_worker::inputs::Inputs;
@@ -49,6 +49,8 @@ pub struct LocalEpoch<'a> {
     pub patience: Duration,
     /// The people who can be asked.
     pub people: &'a dyn People,
+    /// The children of the Job.
+    pub children: &'a dyn Children,
     /// The output on stderr.
     pub screen: &'a Screen,
     /// The requests to stop.
@@ -62,7 +64,7 @@ impl LocalEpoch<'_> {
     /// # Errors
     /// If the model or the tools cannot be used, or the log cannot be written.
     pub async fn run(&self, printer: Printer, on_claim: impl FnOnce()) -> Result<Option<EpochEnd>, Error> {
-        let Self { inputs, directory, writer, patience, people, screen, stop, .. } = *self;
+        let Self { inputs, directory, writer, patience, people, children, screen, stop, .. } = *self;
         let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
         // The memory was checked before. From now on, an error of the log is not a mistake on the command line.
         let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
@@ -96,6 +98,7 @@ impl LocalEpoch<'_> {
             core: &core,
             cache: &cache,
             people,
+            children,
             stop,
             patience: Patience::new(patience, patience),
         };

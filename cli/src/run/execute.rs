@@ -2,29 +2,34 @@
 
 use super::epoch::LocalEpoch;
 use super::people::Terminal;
-use super::prepare::PreparedJob;
+use super::prepare::{PreparedJob, child};
 use super::screen::Screen;
 use super::signals::Signals;
+use super::skill::{LoadedSkill, invoked};
 use super::stdout::CheckedWriter;
 use super::steps::StepLines;
-use super::{model, resources, server};
-use crate::args::{ModelArgs, RunArgs};
+use super::{resources, result, server};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::local::SKILL_FILE;
 use crate::local::job_state::JobState;
 use crate::{events, summary};
-use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::children::{self, ChildProgress, ChildRequest, ChildState, MAX_DEPTH, VisibleSkill};
 use bloomery_crds::report::Projection;
-use bloomery_engine::event::FullResult;
+use bloomery_crds::text::sentence;
+use bloomery_engine::event::CallId;
 use bloomery_journal::files::Disk;
-use bloomery_worker::driver::{self, Nobody, People};
+use bloomery_worker::driver::{self, Children, Nobody, People};
 use bloomery_worker::epoch::EpochEnd;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::printer::{BackgroundWriter, Format, Printer};
 use bloomery_worker::record::Record;
 use bloomery_worker::stop::Stop;
 use bloomery_worker::trace::{self, Trace};
+use futures::FutureExt;
+use futures::future::LocalBoxFuture;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Executes a Job until it ends or parks. If the Job has ended already, only prints its result again.
@@ -32,6 +37,7 @@ use std::time::Duration;
 /// # Errors
 /// If the Job cannot be executed, or its log or the result cannot be written.
 pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Error> {
+    inputs.run.can_have_children = inputs.part.depth < MAX_DEPTH;
     let state = JobState::read(&job.directory, &inputs)?;
     if state.conversation.outcome().is_some() {
         return show_again(job, screen, &inputs, &state);
@@ -40,13 +46,9 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
         return Err(unfinished_error(job));
     }
     check_files_and_program(job, &inputs)?;
-    // Each attempt claims one epoch of the log, so the next attempt has the number of the next epoch.
-    inputs.part.attempt = u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
+    inputs.part.attempt = next_attempt(&state);
     let key = &inputs.part.run_key;
-    if let Err(error) = trace.open(&job.directory.dir, key) {
-        let dir = job.directory.dir.join(trace::DIR);
-        screen.print(&format!("The trace in {} cannot be written: {error}", dir.display()));
-    }
+    open_trace(trace, job, key, screen);
     let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let stop = Stop::default();
@@ -56,11 +58,25 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     let terminal = Terminal::open(screen);
     inputs.run.people = terminal.is_some();
     let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
-    let execution = Execution { job, inputs: &inputs, people, screen, trace, stop: &stop };
+    let skills = vec![job.document.revision.skill.clone()];
+    let execution = Execution { job, inputs: &inputs, people, screen, trace, stop: &stop, skills };
     let exit = runtime.block_on(Box::pin(execution.run(signals)));
     // A pending name lookup must not delay the exit. Dropping the handle of a program stops it.
     runtime.shutdown_background();
     exit
+}
+
+/// Returns the number of the next attempt. Each attempt claims one epoch of the log, so it has the number of the next epoch.
+fn next_attempt(state: &JobState) -> u32 {
+    u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+/// Opens the trace of a Job. A trace that cannot be written does not fail the Job.
+fn open_trace(trace: &Trace, job: &PreparedJob<'_>, key: &str, screen: &Screen) {
+    if let Err(error) = trace.open(&job.directory.dir, key) {
+        let dir = job.directory.dir.join(trace::DIR);
+        screen.print(&format!("The trace in {} cannot be written: {error}", dir.display()));
+    }
 }
 
 /// Prints the result of a Job that has ended. Writes its record if it is missing, for example because the
@@ -77,7 +93,7 @@ fn show_again(job: &PreparedJob<'_>, screen: &Screen, inputs: &Inputs, state: &J
     if job.args.json {
         events::print(directory.log(key), Format::Json, false)?;
     }
-    print_result(job, screen, driver::Exit::Finished, &state.projection, state.conversation.result())
+    result::print(job, screen, driver::Exit::Finished, &state.projection, state.conversation.result())
 }
 
 /// Returns the error for a new Job with the key of a Job that has not ended.
@@ -97,6 +113,7 @@ fn check_files_and_program(job: &PreparedJob<'_>, inputs: &Inputs) -> Result<(),
 }
 
 /// One execution of a Job, which is one epoch of its log.
+#[derive(Debug)]
 struct Execution<'a> {
     job: &'a PreparedJob<'a>,
     inputs: &'a Inputs,
@@ -106,6 +123,8 @@ struct Execution<'a> {
     trace: &'a Trace,
     /// Tells the driver to stop, after a signal.
     stop: &'a Stop,
+    /// The names of the Skills of the Job and its parents.
+    skills: Vec<String>,
 }
 
 impl Execution<'_> {
@@ -119,12 +138,25 @@ impl Execution<'_> {
         }
     }
 
-    /// Runs the epoch, and prints its result.
+    /// Drives the Job, and prints its result.
     async fn run_epoch(&self) -> Result<Exit, Error> {
-        let Self { job, inputs, people, screen, stop, .. } = *self;
-        let PreparedJob { args, directory, skill, document, writer, .. } = job;
+        let Self { job, inputs, screen, .. } = *self;
         let stdout = CheckedWriter::new(io::stdout());
         let failure = stdout.failure();
+        let printer = if job.args.json { self.json_printer(stdout)? } else { self.text_printer() };
+        let Some(EpochEnd { exit, projection, result, hold: _ }) = self.drive(printer).await? else {
+            let projection = JobState::read(&job.directory, inputs)?.projection;
+            return result::print(job, screen, driver::Exit::Superseded, &projection, None);
+        };
+        let exit = result::print(job, screen, exit, &projection, result.as_ref())?;
+        failure.check().map(|()| exit)
+    }
+
+    /// Drives the Job. Returns `None` if another process has taken over the Job.
+    async fn drive(&self, printer: Printer) -> Result<Option<EpochEnd>, Error> {
+        let Self { job, inputs, people, screen, stop, .. } = *self;
+        let PreparedJob { args, directory, skill, document, writer, .. } = job;
+        let children = LocalChildren(self);
         let epoch = LocalEpoch {
             inputs,
             skill: skill.as_ref(),
@@ -134,6 +166,7 @@ impl Execution<'_> {
             writer,
             patience: Duration::from_secs(args.patience),
             people,
+            children: &children,
             screen,
             stop,
         };
@@ -142,88 +175,115 @@ impl Execution<'_> {
             let log = directory.log(key);
             screen.print_progress(&format!("Job {key} of the Skill {name}, in {}", log.display()));
         };
-        let Some(end) = Box::pin(epoch.run(self.printer(stdout)?, announce)).await? else {
-            let projection = JobState::read(directory, inputs)?.projection;
-            return print_result(job, screen, driver::Exit::Superseded, &projection, None);
-        };
-        let EpochEnd { exit, projection, result, hold: _ } = end;
-        let exit = print_result(job, screen, exit, &projection, result.as_ref())?;
-        failure.check().map(|()| exit)
+        Box::pin(epoch.run(printer, announce)).await
     }
 
-    /// Creates the printer of events: to stdout as JSON, or to the trace and, as lines of steps, to the screen. JSON also goes to the
-    /// trace.
-    fn printer(&self, stdout: CheckedWriter<io::Stdout>) -> Result<Printer, Error> {
-        let Self { inputs: Inputs { redactor, .. }, screen, trace, .. } = *self;
-        if !self.job.args.json {
-            let steps: Box<dyn Write + Send> =
-                if self.job.args.quiet { Box::new(io::sink()) } else { Box::new(StepLines::new(screen.clone())) };
-            return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(steps)))));
-        }
+    /// Creates the printer of events as lines of steps: to the trace and the screen.
+    fn text_printer(&self) -> Printer {
+        let is_silent = self.job.args.quiet || self.job.args.json;
+        let steps: Box<dyn Write + Send> =
+            if is_silent { Box::new(io::sink()) } else { Box::new(StepLines::new(self.screen.clone())) };
+        Printer::new(Format::Text, Box::new(self.inputs.redactor.writer(self.trace.tee(steps))))
+    }
+
+    /// Creates the printer of events as JSON: to stdout and the trace.
+    fn json_printer(&self, stdout: CheckedWriter<io::Stdout>) -> Result<Printer, Error> {
         let stdout = BackgroundWriter::new(stdout)
             .map_err(|error| Error::failed(format!("stdout cannot be written: {error}")))?;
-        Ok(Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout)))))
+        Ok(Printer::new(Format::Json, Box::new(self.inputs.redactor.writer(self.trace.tee(stdout)))))
     }
 }
 
-/// Prints the answer of a Job to stdout, and its outcome to stderr. With `--json`, stdout has the answer in the events.
-/// Returns the exit code.
-fn print_result(
-    job: &PreparedJob<'_>,
-    screen: &Screen,
-    exit: driver::Exit,
-    projection: &Projection,
-    result: Option<&FullResult>,
-) -> Result<Exit, Error> {
-    screen.close();
-    let PreparedJob { args, directory, document, .. } = job;
-    let key = &document.part.run_key;
-    match (exit, &projection.outcome) {
-        (driver::Exit::Finished, Some(outcome)) => {
-            if let Some(result) = result.filter(|_| !args.json) {
-                let unwritten = |error| Error::failed(format!("stdout cannot be written: {error}"));
-                summary::print_answer(&mut io::stdout().lock(), result)
-                    .or_else(ignore_closed_pipe)
-                    .map_err(unwritten)?;
+/// The children of a Job, which run in this process. With `--json`, their events are in their traces only.
+#[derive(Debug)]
+struct LocalChildren<'a>(&'a Execution<'a>);
+
+impl LocalChildren<'_> {
+    /// Returns the file of the Job's Skill, which may have other Skills.
+    fn file(&self) -> PathBuf {
+        let job = self.0.job;
+        let named = job.skill.as_ref().map(LoadedSkill::file).filter(|file| file.is_file());
+        named.map_or_else(|| job.directory.dir.join(SKILL_FILE), Path::to_owned)
+    }
+
+    /// Runs a child until it ends or parks. Returns `None` if it has not ended.
+    ///
+    /// # Errors
+    /// If the child cannot begin.
+    async fn run(&self, request: &ChildRequest) -> Result<Option<ChildProgress>, Error> {
+        let Execution { job, inputs, people, screen, stop, skills, .. } = self.0;
+        if skills.contains(&request.skill) {
+            return Err(Error::usage(format!("the Skill {} has invoked this one: do it yourself", request.skill)));
+        }
+        let (child, mut inputs_of_child) =
+            child::prepare(job, &inputs.part, &self.file(), request, inputs.redactor.clone())?;
+        inputs_of_child.run.can_have_children = inputs_of_child.part.depth < MAX_DEPTH;
+        inputs_of_child.run.people = inputs.run.people;
+        let state = JobState::read(&child.directory, &inputs_of_child)?;
+        if state.conversation.outcome().is_some() {
+            return Ok(ended(state.projection));
+        }
+        check_files_and_program(&child, &inputs_of_child)?;
+        inputs_of_child.part.attempt = next_attempt(&state);
+        let trace = Trace::default();
+        open_trace(&trace, &child, &inputs_of_child.part.run_key, screen);
+        let skills = skills.iter().cloned().chain([request.skill.clone()]).collect();
+        let execution =
+            Execution { job: &child, inputs: &inputs_of_child, people: *people, screen, trace: &trace, stop, skills };
+        match Box::pin(execution.drive(execution.text_printer())).await {
+            Ok(end) => Ok(end.and_then(|end| ended(end.projection))),
+            // The child may have begun, so it is not refused. The next attempt of the parent goes on with it.
+            Err(error) => {
+                screen.print(&format!(
+                    "The Job {} of the Skill {}: {error}",
+                    inputs_of_child.part.run_key, request.skill
+                ));
+                Ok(None)
             }
-            let exit = summary::exit_of(exit, Some(outcome));
-            if !args.quiet || exit != Exit::Success {
-                let hint = unavailable_hint(outcome.code, args);
-                screen.print(&summary::outcome(outcome, result, hint, &projection.usage));
-            }
         }
-        (driver::Exit::Finished, None) => screen.print("The Job has ended without an outcome."),
-        (driver::Exit::Parked(reason), _) => screen.print(&summary::parked(reason, &args.memory, directory, key)),
-        (driver::Exit::Superseded, _) => screen.print("Another process has taken over the Job. This process stops."),
-    }
-    let _ = io::stderr().flush();
-    Ok(summary::exit_of(exit, projection.outcome.as_ref()))
-}
-
-/// Returns the option that named a server that did not answer.
-fn unavailable_hint(code: OutcomeCode, args: &RunArgs) -> Option<&'static str> {
-    let ModelArgs { model, model_url, .. } = &args.model;
-    match code {
-        OutcomeCode::ModelUnavailable if model_url.is_some() => {
-            Some("The address of the model is that of --model-url.")
-        }
-        OutcomeCode::ModelUnavailable if model.as_deref().is_some_and(model::is_file) => {
-            Some("The address of the model is in the file of --model.")
-        }
-        OutcomeCode::McpUnavailable if args.mcp.url.is_some() => {
-            Some("The address of the MCP server is that of --mcp.")
-        }
-        OutcomeCode::McpUnavailable if !args.mcp.command.is_empty() => {
-            Some("The MCP server is the program of --mcp-command.")
-        }
-        OutcomeCode::McpUnavailable => {
-            Some("The address of the MCP server is mcp_server of the Skill; --mcp replaces it.")
-        }
-        _ => None,
     }
 }
 
-/// Ignores the error of a closed pipe: `bloomery run ... | head`.
-fn ignore_closed_pipe(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+impl Children for LocalChildren<'_> {
+    fn name(&self, call: &CallId) -> String {
+        // The run key names a Job of a memory.
+        let Execution { job, inputs, .. } = self.0;
+        children::run_key(&job.document.revision.skill, &inputs.part.run_key, &call.to_string())
+    }
+
+    fn skills(&self) -> LocalBoxFuture<'_, Result<Vec<VisibleSkill>, String>> {
+        let Execution { job, .. } = self.0;
+        let skills = invoked::visible(&job.document.revision.spec, &job.args.memory, &self.file());
+        futures::future::ready(Ok(skills)).boxed_local()
+    }
+
+    fn end<'a>(&'a self, request: &'a ChildRequest) -> LocalBoxFuture<'a, Option<ChildState>> {
+        async move {
+            let state = match self.run(request).await {
+                Ok(state) => state?,
+                Err(error) => ChildProgress::Refused { reason: sentence(&error.message) },
+            };
+            let call = request.call.clone();
+            Some(ChildState { job: self.name(&CallId(call.clone())), call, state })
+        }
+        .boxed_local()
+    }
+
+    fn run_here(&self) -> bool {
+        true
+    }
+}
+
+/// Returns the end of a child; none if it has not ended.
+fn ended(projection: Projection) -> Option<ChildProgress> {
+    let outcome = projection.outcome?;
+    let (text, fields) = projection.result.map(|result| (result.text, result.fields)).unzip();
+    Some(ChildProgress::Ended {
+        phase: outcome.phase(),
+        code: outcome.code,
+        message: outcome.message,
+        text,
+        fields: fields.unwrap_or_default(),
+        usage: projection.usage,
+    })
 }

@@ -22,6 +22,19 @@ pub struct Models {
     _ram_keys: Vec<RamKey>,
 }
 
+impl Models {
+    /// Returns the models of a child: those of its parent by name, or else the first one of its parent.
+    pub fn for_child(names: &[&str], of_parent: &[ModelEndpoint]) -> Self {
+        let of_name = |name: &&str| {
+            let endpoint = of_parent.iter().find(|endpoint| endpoint.name == *name).or(of_parent.first())?;
+            Some(ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() })
+        };
+        // The others may be fallbacks.
+        let others = of_parent.iter().filter(|endpoint| !names.contains(&endpoint.name.as_str())).cloned();
+        Self { endpoints: names.iter().filter_map(of_name).chain(others).collect(), _ram_keys: Vec::new() }
+    }
+}
+
 /// Finds the models that a Skill names. If `names` is `None` because the Skill could not be read, finds the models of the
 /// command line, so that all errors can be reported at once.
 ///

@@ -1,5 +1,7 @@
 //! Prepares a Job before its start: finds and checks everything that it needs, and stores its run document.
 
+pub mod child;
+
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, LoadedSkill, SelectedSkill};

@@ -1,6 +1,7 @@
 //! Finds the Skill of a Job: in a file, in its skill directory, or, on its first use, in a template.
 
 mod documents;
+pub mod invoked;
 
 use crate::error::Error;
 use crate::findings::Tally;
@@ -16,7 +17,7 @@ use bloomery_skills::{CheckedDocument, Finding};
 use documents::{ResolvedSkill, SkillDocuments, refuse_errors};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A valid Skill.
 #[derive(Debug)]
@@ -28,14 +29,19 @@ pub struct LoadedSkill {
     /// The address of the MCP server, if the file has one.
     pub mcp: Option<String>,
     /// The file.
-    pub source: Rc<Source>,
+    pub source: Arc<Source>,
     selector: SkillSelector,
 }
 
 impl LoadedSkill {
-    fn new((skill, mcp): ResolvedSkill, source: &Rc<Source>, selector: SkillSelector) -> Self {
+    fn new((skill, mcp): ResolvedSkill, source: &Arc<Source>, selector: SkillSelector) -> Self {
         let name = skill.metadata.name.unwrap_or_default();
-        Self { name, spec: skill.spec, mcp, source: Rc::clone(source), selector }
+        Self { name, spec: skill.spec, mcp, source: Arc::clone(source), selector }
+    }
+
+    /// Returns the file, as the command line names it.
+    pub fn file(&self) -> &Path {
+        &self.selector.file
     }
 
     /// Returns `spec.mcpServer`: a server that only a cluster can run.
@@ -232,7 +238,7 @@ impl SkillSelector {
 pub fn read_all(file: &Path) -> Result<Vec<LoadedSkill>, Error> {
     let source =
         source::read(file).map_err(|error| Error::usage(format!("{} cannot be read: {error}", source::name(file))))?;
-    let source = Rc::new(source);
+    let source = Arc::new(source);
     let mut documents = SkillDocuments::read(&source, file, None, &[]);
     let checked = std::mem::take(&mut documents.skills);
     let skills: Vec<ResolvedSkill> = checked.into_iter().filter_map(|checked| documents.resolve(checked)).collect();
@@ -253,7 +259,7 @@ fn load_skill(source: Source, selector: SkillSelector, tools: &[ListedTool]) -> 
     refuse_errors(&source, findings)?;
     let unreadable = || Error::usage(format!("{}: the Skill cannot be read: nothing was run", source.name));
     let skill = skill.ok_or_else(unreadable)?;
-    Ok(LoadedSkill::new(skill, &Rc::new(source), selector))
+    Ok(LoadedSkill::new(skill, &Arc::new(source), selector))
 }
 
 /// Checks the Skill that `selector` selects. Returns it with the findings about the file.

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod bad_input;
+mod children;
 mod codebase;
 mod docs;
 mod events;

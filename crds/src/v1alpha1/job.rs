@@ -1,6 +1,7 @@
 //! The kind `Job`: one conversation with a Skill.
 
 mod binding;
+mod child;
 mod feature_result;
 mod gates;
 mod reply;
@@ -9,6 +10,7 @@ mod status;
 mod usage;
 
 pub use binding::{Binding, ClaimBinding};
+pub use child::{ChildJob, ParentJob, RequestedChild};
 pub use feature_result::{FeatureResult, JobMode};
 pub use gates::{
     DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
@@ -16,8 +18,8 @@ pub use gates::{
 };
 pub use reply::Reply;
 pub use status::{
-    ApprovedCall, AskedCall, AskedQuestion, Attempt, CallNotStarted, HeldCall, JobResult, JobStatus, LlmCalls,
-    LogPosition, ModelUsage, ToolName, Usage, WaitingFor, WorkflowProgress,
+    ApprovedCall, AskedCall, AskedQuestion, Attempt, CallNotStarted, ChildrenUsage, HeldCall, JobResult, JobStatus,
+    LlmCalls, LogPosition, ModelUsage, ToolName, Usage, WaitingFor, WorkflowProgress,
 };
 
 use super::shared::Limits;
@@ -91,6 +93,7 @@ use std::collections::BTreeMap;
     validation = rules::resources_are_fixed(),
     validation = rules::continues_is_fixed(),
     validation = rules::memory_scope_is_fixed(),
+    validation = rules::parent_is_fixed(),
     validation = rules::cancel_stays(),
     validation = rules::replies_only_grow(),
     validation = rules::mode_is_fixed(),
@@ -139,6 +142,9 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 6), extend("x-kubernetes-list-type" = "set"))]
     pub memory_scope: Option<Vec<CoreNote>>,
+    /// The Job that invoked this one with `use_skill`. Only the operator sets it, when it creates the Job. Immutable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentJob>,
     /// Answers to questions of the agent, and messages to the conversation. Replies can only be added at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = Reply::MAX_REPLIES))]
@@ -237,6 +243,12 @@ mod tests {
         job.metadata.annotations = None;
         job.spec.skill = JobSpec::DEFAULT_SKILL.to_owned();
         assert!(job.bootstraps_skill());
+    }
+
+    #[test]
+    fn a_status_has_room_for_all_children_and_their_goals() {
+        assert_eq!(ChildJob::MAX_CHILDREN, crate::children::MAX_CHILDREN);
+        assert_eq!(RequestedChild::MAX_GOAL_BYTES, crate::children::MAX_GOAL_BYTES);
     }
 
     #[test]

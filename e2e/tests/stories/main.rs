@@ -19,6 +19,7 @@ mod approvals;
 mod attacks;
 mod budget;
 mod cancel;
+mod children;
 mod clock;
 mod continues;
 mod conversations;

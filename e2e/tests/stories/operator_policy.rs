@@ -253,3 +253,26 @@ async fn the_operator_neither_changes_nor_deletes_objects_of_others() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn the_operator_creates_only_jobs_that_their_parent_owns() {
+    story(async |tenant| {
+        let operator = Operator::of(tenant).await;
+        let child = |owner: Value| {
+            let labels = json!({"app.kubernetes.io/managed-by": "bloomery"});
+            json!({
+                "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+                "metadata": {"name": "child", "labels": labels, "ownerReferences": [owner]},
+                "spec": {"skill": "absent", "goal": "g", "parent": {"name": "waiting", "uid": "u-1", "call": "c-1"}},
+            })
+        };
+        let owner = |kind: &str, uid: &str| {
+            json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": kind, "name": "waiting", "uid": uid, "controller": true})
+        };
+        operator.accepts(Method::POST, JOBS, &child(owner("Job", "u-1"))).await;
+        for other in [owner("Skill", "u-1"), owner("Job", "u-2")] {
+            operator.refuses(Method::POST, JOBS, &child(other), "creates only Jobs that a Job owns").await;
+        }
+    })
+    .await;
+}

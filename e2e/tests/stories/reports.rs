@@ -35,6 +35,8 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
         },
         waiting: None,
         hold: None,
+        children: Vec::new(),
+        wait_seconds: 0,
         end: Some(PodEnd::Finished),
     }
 }

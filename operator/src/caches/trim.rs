@@ -148,6 +148,7 @@ fn ended_spec(spec: &mut JobSpec, status: &JobStatus) -> JobSpec {
         skill: std::mem::take(&mut spec.skill),
         run_key: spec.run_key.take(),
         continues: spec.continues.take(),
+        parent: spec.parent.take(),
         replies: if are_replies_pending { std::mem::take(&mut spec.replies) } else { Vec::new() },
         ttl_seconds_after_finished: spec.ttl_seconds_after_finished,
         ..JobSpec::default()
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
     use crate::job::fixtures as job_fixtures;
     use bloomery_crds::outcome::{OutcomeCode, Phase};
-    use bloomery_crds::v1alpha1::{JobResult, Reply, Usage};
+    use bloomery_crds::v1alpha1::{JobResult, ParentJob, Reply, Usage};
     use serde_json::{Value, json};
 
     fn trimmed<K: serde::de::DeserializeOwned + serde::Serialize>(trim: fn(&mut K), object: Value) -> Value {
@@ -315,6 +316,16 @@ mod tests {
         let of_phase = job_fixtures::status(2, phase);
         stored.status = Some(JobStatus { result, outcome, usage, replies_heard: Some(1), ..of_phase });
         Guarded(Ok(stored))
+    }
+
+    #[test]
+    fn an_ended_child_keeps_its_parent_and_not_its_result() {
+        let mut child = replied(Phase::Succeeded);
+        let parent = ParentJob { name: "audit".to_owned(), ..ParentJob::default() };
+        child.0.as_mut().unwrap().spec.parent = Some(parent.clone());
+        job(&mut child);
+        let child = child.0.unwrap();
+        assert_eq!((child.spec.parent, child.status.unwrap().result), (Some(parent), None));
     }
 
     #[test]

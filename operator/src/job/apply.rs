@@ -55,7 +55,7 @@ pub async fn apply(
         requeue_after = earlier(requeue_after, delete_pod(context, fetched, pod).await?);
     }
     let applied = match act {
-        Act::Idle | Act::KeepPausing => AppliedPlan::Nothing,
+        Act::Idle | Act::KeepPausing | Act::WaitForChildren => AppliedPlan::Nothing,
         Act::Observe(problem) => AppliedPlan::Observed(problem),
         Act::Pause(lost) => AppliedPlan::Paused(lost),
         Act::WaitForPeople(wait) => AppliedPlan::WaitsForPeople(wait),

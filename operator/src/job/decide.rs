@@ -53,6 +53,9 @@ fn choose_act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if status.phase == Some(Phase::AwaitingReply) {
         return awaiting::act_for_open_questions(facts, recorded, pod);
     }
+    if status.phase == Some(Phase::AwaitingJob) {
+        return awaiting::act_for_open_children(facts, recorded, pod);
+    }
     if let Some(updates) =
         facts.call_approvals.and_then(|call_approvals| awaiting::approval_updates(facts, call_approvals))
     {

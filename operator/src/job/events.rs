@@ -39,7 +39,9 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
             Reason::BackOff,
             format!("{}; the Job continues in the pod {}", lost.message, started.pod),
         ),
-        AppliedPlan::Started(started, None) if started.attempt == 2 && fetched.status.waiting_for.is_none() => {
+        AppliedPlan::Started(started, None)
+            if started.attempt == 2 && fetched.status.waiting_for.is_none() && fetched.status.children.is_empty() =>
+        {
             EventMessage::normal(
                 Reason::Starting,
                 format!("the earlier pod was drained or deleted; the Job continues in the pod {}", started.pod),

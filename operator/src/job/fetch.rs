@@ -10,6 +10,7 @@ use super::replies;
 use crate::approval::evaluate::{ApprovalUpdate, CallApprovals, call_not_started, withdrawal};
 use crate::approval::{approval_names, policy, store};
 use crate::caches::Guarded;
+use crate::children::state::has_news;
 use crate::context::Context;
 use crate::error::Error;
 use bloomery_crds::names;
@@ -45,6 +46,8 @@ pub struct FetchedJob {
     pub open_approval_updates: Vec<ApprovalUpdate>,
     /// True if another Job continues this one and has not started.
     pub has_pending_follow_up: bool,
+    /// True if an open child has ended, was refused or was deleted, or if no child is open.
+    pub has_child_news: bool,
     /// True if the namespace is suspended.
     pub suspended: bool,
     /// The time that the Job may wait for a reply.
@@ -65,6 +68,7 @@ impl FetchedJob {
             start_after: None,
             ttl_seconds: self.job.spec.ttl_seconds_after_finished,
             answers: replies::answers(&self.job.spec, &self.status),
+            has_child_news: self.has_child_news,
             reply_expiry: self.reply_expiry,
             has_pending_follow_up: self.has_pending_follow_up,
             retention,
@@ -73,15 +77,15 @@ impl FetchedJob {
     }
 
     /// Returns why the operator ends the Job; none if it does not end the Job. A deleted Skill ends only a Job that has
-    /// started. A Job that has not started waits for the Skill.
+    /// started. A Job that has not started waits for the Skill. A child ends as cancelled once it has lost its parent.
     ///
     /// Once the status records that the Skill was deleted, the Job ends even if the Skill is created again: its worker
     /// may have received that directive already.
-    pub fn end_cause(&self) -> Option<EndCause> {
+    pub fn end_cause(&self, has_lost_parent: bool) -> Option<EndCause> {
         let is_skill_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         if self.status.is_terminal() {
             None
-        } else if self.job.spec.cancel == Some(true) {
+        } else if self.job.spec.cancel == Some(true) || has_lost_parent {
             Some(EndCause::Cancelled)
         } else if (self.status.skill_revision.is_some() && is_skill_gone())
             || EndCause::recorded(&self.status) == Some(EndCause::SkillDeleted)
@@ -105,6 +109,7 @@ pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option
     let mut fetched = FetchedJob {
         status: job.status.clone().unwrap_or_default(),
         suspended: context.caches.is_suspended(&namespace),
+        has_child_news: has_news(&context.caches, &job),
         job,
         namespace,
         name,

@@ -128,6 +128,9 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         memory_scope: None,
         pins: None,
         tenant_tools: None,
+        depth: 1,
+        children: Vec::new(),
+        child_wait_seconds: None,
         replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
@@ -411,6 +414,8 @@ pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Rep
         },
         waiting: None,
         hold: None,
+        children: Vec::new(),
+        wait_seconds: 0,
         end: None,
     }
 }

@@ -75,7 +75,7 @@ fn count_waiting(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
     for status in jobs.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref()) {
         let waits = status.phase.is_none_or(|phase| {
             let waits_for_key = status.attempt.as_ref().is_some_and(|attempt| attempt.waiting_for_key.is_some());
-            phase.awaits_people()
+            phase.is_waiting()
                 || matches!(phase, Phase::Pending | Phase::Queued | Phase::Starting)
                 || (phase == Phase::Running && waits_for_key)
         });

@@ -35,6 +35,8 @@ pub enum Act<A = u32> {
     KeepPausing,
     /// Wait for people.
     WaitForPeople(PeopleWait),
+    /// Wait for the end of a child.
+    WaitForChildren,
     /// Update these Approvals before anything else.
     UpdateApprovals(Vec<ApprovalUpdate>),
     /// Record that an attempt was lost, and pause.
@@ -203,6 +205,7 @@ impl<A> Act<A> {
             Self::Observe(problem) => Act::Observe(problem),
             Self::KeepPausing => Act::KeepPausing,
             Self::WaitForPeople(wait) => Act::WaitForPeople(wait),
+            Self::WaitForChildren => Act::WaitForChildren,
             Self::UpdateApprovals(updates) => Act::UpdateApprovals(updates),
             Self::Pause(lost) => Act::Pause(lost),
             Self::CreateSkill(after) => Act::CreateSkill(after),

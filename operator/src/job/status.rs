@@ -18,7 +18,7 @@ use crate::status::{StatusStamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
-use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobSpec, JobStatus, WaitingFor};
+use bloomery_crds::v1alpha1::{Attempt, ChildJob, HeldCall, JobSpec, JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 /// Computes the status. Returns the current status if only times would change.
@@ -42,6 +42,19 @@ fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) 
         AppliedPlan::Parked(message) => parked(current, message, stamp),
         AppliedPlan::Ended(end, not_started) => ended(current, end, not_started.as_ref(), stamp),
     }
+}
+
+/// Puts the record of the children into a status. The message of a Job that waits for a child describes this record.
+pub fn with_children(mut status: JobStatus, children: Vec<ChildJob>, stamp: &StatusStamp) -> JobStatus {
+    if status.children == children {
+        return status;
+    }
+    status.children = children;
+    if status.phase != Some(Phase::AwaitingJob) {
+        return status;
+    }
+    let health = phase_health(&status);
+    with_health(status, health, stamp)
 }
 
 /// Returns whether a Job still waits for the same reason, and the two statuses differ only in their conditions, usually
@@ -258,7 +271,7 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp
     let (phase, awaited, questions) = match message.end {
         PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question", message.questions.clone()),
         // This function is called only for a worker that parked for a person, so each other value means a held call.
-        PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension)
+        PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension | ParkReason::Children)
         | PodEnd::Finished
         | PodEnd::Superseded => (Phase::AwaitingApproval, "call", Vec::new()),
     };
@@ -316,6 +329,10 @@ pub fn finish(
     // An ended Job waits for nobody.
     status.waiting_for = None;
     status.asked_calls = Vec::new();
+    // No child is created any more.
+    for child in &mut status.children {
+        child.request = None;
+    }
     if let Some(attempt) = &mut status.attempt {
         attempt.waiting_for_key = None;
         attempt.memory_fault = None;

@@ -11,7 +11,7 @@ mod sidecar;
 pub use attempt::{BoundResources, Continued, Filesystem, ValidAttempt};
 pub use models::resolve_models;
 pub(crate) use resources::is_single_node;
-pub use revision::checked_status;
+pub use revision::{checked_status, open_revision};
 
 use super::fetch::FetchedJob;
 use super::fetch::attempt::AttemptSources;
@@ -57,6 +57,8 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         continued,
         decisions,
         tenant_tools,
+        depth,
+        children,
         report_ca,
     } = sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
@@ -118,6 +120,9 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         replies: fetched.pending_replies().collect(),
         pins,
         tenant_tools,
+        depth,
+        children,
+        child_wait_seconds: settings.jobs.child_wait_seconds(),
         report,
         memory_single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
     })

@@ -5,7 +5,7 @@
 //! index.
 
 use super::queue::Queue;
-use crate::caches::{Caches, Change, Guarded, is_suspended};
+use crate::caches::{Caches, Change, Guarded, child_key, is_suspended};
 use crate::context::Context;
 use crate::controller::{Wake, named_by_label, wake_on};
 use crate::status::reason_of;
@@ -23,11 +23,13 @@ use std::sync::Arc;
 pub(super) fn changes(context: &Arc<Context>, queue: &Queue) -> Vec<BoxStream<'static, Wake<Job>>> {
     let caches = &context.caches;
     let jobs = caches.jobs.store();
-    let context_for_follow_ups = context.clone();
+    let (context_for_follow_ups, context_for_children) = (context.clone(), context.clone());
     vec![
         wake_on(caches.jobs.changes(), jobs, changed_job(jobs)),
         wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&context_for_follow_ups.caches, job)),
         wake_on(caches.jobs.changes(), jobs, continued_by),
+        wake_on(caches.jobs.changes(), jobs, move |job| children(&context_for_children.caches, job)),
+        wake_on(caches.jobs.changes(), jobs, parent(jobs)),
         wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
         queue.woken(),
         after_deletions(context, queue),
@@ -67,6 +69,26 @@ fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
 pub(super) fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
     job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
+}
+
+/// The unfinished children of the changed Job. They end with it.
+fn children(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
+    let Some(namespace) = &job.meta().namespace else { return Vec::new() };
+    let children = caches.jobs.find_by_key(namespace, &child_key(&job.name_any()));
+    let unfinished = children.iter().filter(|job| job.0.as_ref().is_ok_and(is_unfinished));
+    unfinished.map(|job| ObjectRef::from_obj(job.as_ref())).collect()
+}
+
+/// The unfinished parent of the changed Job. It records the phase of the child, and may wait for its end.
+fn parent(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake<Job>> + Send + 'static {
+    let jobs = jobs.clone();
+    move |job| {
+        let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
+        let parent = job.spec.parent.as_ref().map(|parent| ObjectRef::new(&parent.name).within(namespace));
+        let is_at_work =
+            |parent: &Wake<Job>| jobs.get(parent).is_some_and(|job| job.0.as_ref().is_ok_and(is_unfinished));
+        parent.filter(is_at_work).into_iter().collect()
+    }
 }
 
 /// The Jobs that may start after a change.
@@ -250,6 +272,31 @@ mod tests {
         let mut before = fixtures::job();
         before.metadata.name = Some("refund-0".to_owned());
         assert_eq!(names(follow_ups(&context.caches, &guarded(before))), ["at-work", "lookup", "refund"]);
+    }
+
+    #[tokio::test]
+    async fn a_child_and_its_parent_wake_each_other_until_they_end() {
+        let api = FakeApi::default();
+        put(&api, "parent", "cs-tier-1", Phase::AwaitingJob);
+        for (name, phase) in [("child-1", Phase::Running), ("child-2", Phase::Succeeded)] {
+            put(&api, name, "reviewer", phase);
+            api.change(&format!("{JOBS}/{name}"), |job| {
+                job["spec"]["continues"] = serde_json::Value::Null;
+                job["spec"]["parent"] = json!({ "name": "parent", "uid": fixtures::UID, "call": "c-1" });
+            });
+        }
+        let context = api.operator().await;
+        let cached = |name: &str| context.caches.jobs.get("acme", name).unwrap();
+        let woken = parent(context.caches.jobs.store());
+        assert_eq!(names(children(&context.caches, cached("parent").as_ref())), ["child-1"]);
+        for (name, expected) in [("child-1", &["parent"][..]), ("child-2", &["parent"][..]), ("parent", &[][..])] {
+            let changed = cached(name);
+            assert_eq!(names(woken(changed.as_ref())), expected, "{name}");
+        }
+        api.change(&format!("{JOBS}/parent"), |job| job["status"]["phase"] = json!("Failed"));
+        let context = api.operator().await;
+        let ended = context.caches.jobs.get("acme", "child-1").unwrap();
+        assert_eq!(names(parent(context.caches.jobs.store())(ended.as_ref())), [""; 0]);
     }
 
     /// Stores a Job that was created at this second and waits for this reason.

@@ -87,8 +87,11 @@ pub fn check_report(report: &Report) -> Result<(), Refusal> {
         (Some(_), Some(PodEnd::Parked(_))) => Some("a worker that parked must not report an outcome".to_owned()),
         _ => None,
     };
-    let size_fault =
-        || bounds::projection_fault(&report.projection).or_else(|| bounds::hold_fault(report.hold.as_ref()?));
+    let size_fault = || {
+        bounds::projection_fault(&report.projection)
+            .or_else(|| bounds::hold_fault(report.hold.as_ref()?))
+            .or_else(|| bounds::children_fault(&report.children))
+    };
     match contradiction.or_else(size_fault) {
         Some(message) => Err(Refusal::Invalid(message)),
         None if report.epoch == 0 || report.attempt == 0 => {

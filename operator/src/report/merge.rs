@@ -1,5 +1,7 @@
 //! Merges a report into a Job's status: pure, idempotent, and never backwards.
 
+mod children;
+
 use crate::approval::approval_names;
 use crate::job::asked_calls::{self, TWO_WRITERS};
 use crate::job::call_not_started::unstarted_call_of_report;
@@ -115,7 +117,7 @@ fn with_reported_call(current: &JobStatus, report: &Report) -> Result<Vec<AskedC
     let held = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let recorded = asked_calls::recorded(current);
     let Some(held) = held else { return Ok(recorded) };
-    let is_asked = waiting_phase(report).is_some();
+    let is_asked = waiting_phase(report).is_some_and(Phase::awaits_people);
     asked_calls::with_call(recorded, current.approved_call.as_ref(), held, is_asked)
 }
 
@@ -164,6 +166,7 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
     status.tool_names.clone_from(tool_names);
     status.waiting_for = waiting_for.clone().map(|waiting| with_approval_names(waiting, &report.job));
     status.replies_heard = Some(*replies_heard).filter(|heard| *heard > 0);
+    status.children = children::merged(&current.children, &report.children);
     status.usage = Some(usage.clone());
     status.log = Some(log.clone());
     if let Some(attempt) = &mut status.attempt {
@@ -180,9 +183,9 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
     }
     let waiting_phase = waiting_phase(report);
     if let Some(waiting) = &mut status.waiting_for {
-        waiting.since = waiting_since(current, waiting_phase, stamp);
+        waiting.since = waiting_since(current, waiting_phase.filter(|phase| phase.awaits_people()), stamp);
     }
-    if current.phase.is_some_and(|phase| phase == Phase::Queued || phase.awaits_people()) && waiting_phase.is_none() {
+    if current.phase.is_some_and(|phase| phase == Phase::Queued || phase.is_waiting()) && waiting_phase.is_none() {
         // The worker has parked or was replaced. Its late report changes neither the phase nor the conditions.
         return status;
     }
@@ -219,7 +222,7 @@ fn has_progressed(current: &JobStatus, report: &Report) -> bool {
     report.projection.log.events.saturating_sub(report.epoch) > events.saturating_sub(epoch)
 }
 
-/// Returns the phase in which the Job waits for people; none if it does not wait.
+/// Returns the phase in which the Job waits for people or for a child; none if it does not wait.
 ///
 /// A Job waits for people if its worker parked, for any reason, with a held call or an open question. A running worker may
 /// report such a call or question, too, but its Job does not wait.
@@ -227,6 +230,7 @@ pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     match report.end {
         Some(PodEnd::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
         Some(PodEnd::Parked(ParkReason::Reply)) => Some(Phase::AwaitingReply),
+        Some(PodEnd::Parked(ParkReason::Children)) => Some(Phase::AwaitingJob),
         Some(PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension)) => {
             Some(report.projection.phase).filter(|phase| phase.awaits_people())
         }
@@ -298,6 +302,9 @@ fn is_urgent(current: &JobStatus, merged: &JobStatus) -> bool {
         || enters_or_leaves(Phase::Queued)
         || enters_or_leaves(Phase::AwaitingApproval)
         || enters_or_leaves(Phase::AwaitingReply)
+        || enters_or_leaves(Phase::AwaitingJob)
+        // The leader creates a child once its request is in the status.
+        || current.children.len() != merged.children.len()
         || worker_wait_reason(current) != worker_wait_reason(merged)
 }
 

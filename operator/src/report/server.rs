@@ -2,6 +2,7 @@
 
 use super::auth::{self, Admitted};
 use super::connections::{Connection, Connections};
+use super::hold::Held;
 use super::open_files;
 use super::refusal::Refusal;
 use super::service::Service;
@@ -12,11 +13,12 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use bloomery_crds::canonical;
+use bloomery_crds::children::{SKILLS_PATH, SkillPage};
 use bloomery_crds::probe::{self, ProbeReceipt, TOKEN_SUFFIX};
-use bloomery_crds::report::{Directives, MAX_BYTES, PATH, ServerToken};
+use bloomery_crds::report::{Directives, MAX_BYTES, PATH, Report, ServerToken};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -85,7 +87,7 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
     })?;
     context.readiness.report_listener.set();
     let connections = Connections::new(max_connections(open_files::raise_limit()));
-    let router = router(Arc::new(Service::new(context.clone())), TIMEOUTS);
+    let router = router(Arc::new(Service::new(context.clone(), shutdown.clone())), TIMEOUTS);
     tokio::select! {
         () = accept_connections(listener, TlsAcceptor::from(Arc::new(tls)), router, &connections, &shutdown) => {}
         () = tls::keep_renewed(&context, &certificate) => {}
@@ -103,6 +105,7 @@ fn max_connections(open_files: Option<u64>) -> usize {
 fn router(service: Arc<Service>, timeouts: Timeouts) -> Router {
     Router::new()
         .route(PATH, post(report))
+        .route(SKILLS_PATH, get(skills))
         .route(probe::PATH, post(probe_report))
         .route(&format!("{}{TOKEN_SUFFIX}", probe::PATH), post(server_token))
         .fallback(async || (StatusCode::NOT_FOUND, error_body(&format!("reports are sent to {PATH}"))))
@@ -122,10 +125,47 @@ async fn report(
     request: Request,
 ) -> Result<Json<Directives>, Refusal> {
     let result = match receive(&service, request, timeouts.body).await {
-        Ok((admitted, report)) => Box::pin(service.handle(&admitted.caller, &report)).await,
+        Ok((admitted, report)) => answer_report(&service, &admitted, report).await,
         Err(refusal) => Err(refusal),
     };
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
+}
+
+/// Handles a report, and holds its answer open if the report allows that. A held answer needs the turn of the pod, but not the report.
+async fn answer_report(service: &Service, admitted: &Admitted, report: Report) -> Result<Directives, Refusal> {
+    let directives = Box::pin(service.handle(&admitted.caller, &report)).await?;
+    let held = Held::new(&report);
+    drop(report);
+    Ok(match held {
+        Some(held) => service.hold(&held, directives).await,
+        None => directives,
+    })
+}
+
+/// Answers with a page of the Skills that the Job of a worker may invoke.
+async fn skills(
+    State(Shared { service, timeouts: _ }): State<Shared>,
+    request: Request,
+) -> Result<Json<SkillPage>, Refusal> {
+    let (credentials, after) = (credentials(&request), after(&request));
+    let result = page_of_skills(&service, credentials, &after).await;
+    result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
+}
+
+async fn page_of_skills(
+    service: &Service,
+    credentials: Result<(String, IpAddr), Refusal>,
+    after: &str,
+) -> Result<SkillPage, Refusal> {
+    let (token, peer) = credentials?;
+    let admitted = service.admit(&token, peer).await?;
+    service.skills(&admitted.caller, after).await
+}
+
+/// Returns the name after which a page begins. The name of a Skill needs no escapes.
+fn after(request: &Request) -> String {
+    let query = request.uri().query().unwrap_or_default();
+    query.split('&').find_map(|parameter| parameter.strip_prefix("after=")).unwrap_or_default().to_owned()
 }
 
 async fn probe_report(
@@ -157,14 +197,20 @@ async fn receive<T: DeserializeOwned>(
     request: Request,
     timeout: Duration,
 ) -> Result<(Admitted, T), Refusal> {
-    let token = bearer_token(request.headers())?.to_owned();
-    auth::check_form(&token)?;
-    let peer = request.extensions().get::<Peer>().map_or(IpAddr::from([0; 4]), |Peer(address)| *address);
+    let (token, peer) = credentials(&request)?;
     let admitted = service.admit(&token, peer).await?;
     let body = tokio::time::timeout(timeout, Bytes::from_request(request, &())).await;
     let body =
         body.map_err(|_| Refusal::TooSlow(format!("the body of the report did not arrive within {timeout:?}")))?;
     Ok((admitted, parse_body(body)?))
+}
+
+/// Returns the token of a request, which has the form of a worker's, and the address from which it comes.
+fn credentials(request: &Request) -> Result<(String, IpAddr), Refusal> {
+    let token = bearer_token(request.headers())?.to_owned();
+    auth::check_form(&token)?;
+    let peer = request.extensions().get::<Peer>().map_or(IpAddr::from([0; 4]), |Peer(address)| *address);
+    Ok((token, peer))
 }
 
 fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {

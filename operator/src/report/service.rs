@@ -3,12 +3,16 @@
 use super::auth::{Admitted, Authenticator, Caller};
 use super::directives::directives;
 use super::features;
+use super::hold::{self, Held};
 use super::judge::{Judgement, check_report, check_tenant, judge};
 use super::memory;
 use super::merge::{LogStatement, Merged, acknowledged_events, merge, waiting_phase};
 use super::probe;
 use super::refusal::Refusal;
+use super::skills;
 use crate::approval::create::{self, create};
+use crate::children::family::has_lost_parent;
+use crate::children::state::states;
 use crate::context::Context;
 use crate::error::Error;
 use crate::events::EventMessage;
@@ -17,7 +21,9 @@ use crate::job::status::{approvals_not_created, is_same_wait, policy_missing};
 use crate::job::write_pace::WritePace;
 use crate::owned;
 use crate::status::StatusStamp;
+use bloomery_crds::children::SkillPage;
 use bloomery_crds::conditions::Reason;
+use bloomery_crds::outcome::Phase;
 use bloomery_crds::probe::{ProbeReceipt, ProbeReport, TokenRequest};
 use bloomery_crds::report::{Directives, Report, ServerToken};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus, McpServer, Skill};
@@ -28,6 +34,7 @@ use kube::core::ResourceExt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// The maximum number of tries to write a status that other writers change at the same time.
 const MAX_WRITE_TRIES: u32 = 5;
@@ -38,6 +45,8 @@ pub struct Service {
     authenticator: Authenticator,
     /// The statements of deferred reports wait for the next write, so that a report that contradicts them is recognized.
     pace: WritePace<LogStatement>,
+    /// Cancelled when the process stops, so that no report is held any longer.
+    stopping: CancellationToken,
 }
 
 /// The result of one try to handle a report.
@@ -50,9 +59,9 @@ enum Handled {
 
 impl Service {
     /// Creates a service.
-    pub fn new(context: Arc<Context>) -> Self {
+    pub fn new(context: Arc<Context>, stopping: CancellationToken) -> Self {
         let authenticator = Authenticator::new(context.client.clone(), context.metrics.clone());
-        Self { context, authenticator, pace: WritePace::default() }
+        Self { context, authenticator, pace: WritePace::default(), stopping }
     }
 
     /// Admits a request with this bearer token from the address `peer`. The API server is asked only if the token is not known.
@@ -96,6 +105,19 @@ impl Service {
         Err(Refusal::Unavailable(
             "the status of the Job was changed by other writers at every try: report again".to_owned(),
         ))
+    }
+
+    /// Holds the response to a report open until a child or another directive needs the worker, for the time that the report allows.
+    pub(super) async fn hold(&self, held: &Held, directives: Directives) -> Directives {
+        hold::hold(&self.context, held, directives, &self.stopping).await
+    }
+
+    /// Returns a page of the Skills that the Job of a worker may invoke: those after the name `after`.
+    ///
+    /// # Errors
+    /// [`Refusal`] shows whether the worker should repeat the request.
+    pub(super) async fn skills(&self, caller: &Caller, after: &str) -> Result<SkillPage, Refusal> {
+        skills::page(&self.context, caller, after).await
     }
 
     /// Handles the report of a probe.
@@ -175,7 +197,7 @@ impl Service {
             Merged::Deferrable(status) if self.pace.remaining(uid, Instant::now()).is_none() => status,
             Merged::Deferrable(_) => {
                 self.pace.defer(uid, LogStatement::of_report(report));
-                return Ok(self.respond("deferred", job, report, acknowledged_events(&current, report)));
+                return Ok(self.respond("deferred", job, report, acknowledged_events(&current, report)).await);
             }
             Merged::Conflict(why) => {
                 let warning = EventMessage::warning(Reason::ReportConflict, why.clone());
@@ -183,7 +205,7 @@ impl Service {
                 return Err(Refusal::Conflict(why));
             }
             Merged::Unchanged => {
-                return Ok(self.respond("repeated", job, report, acknowledged_events(&current, report)));
+                return Ok(self.respond("repeated", job, report, acknowledged_events(&current, report)).await);
             }
         };
         let status = match self.create_approvals(job, report).await {
@@ -210,13 +232,14 @@ impl Service {
         };
         self.pace.record_write(uid, Instant::now());
         self.publish_events(job, &current, &status).await;
-        Ok(self.respond("merged", written.as_ref().unwrap_or(job), report, acknowledged))
+        Ok(self.respond("merged", written.as_ref().unwrap_or(job), report, acknowledged).await)
     }
 
     /// Creates the Approvals of the held call, before the status says that the Job waits for them.
     async fn create_approvals(&self, job: &Job, report: &Report) -> Result<(), create::Error> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, waiting_phase(report)) else { return Ok(()) };
+        let asks = waiting_phase(report).is_some_and(Phase::awaits_people);
+        let (Some(call), Some(hold), true) = (call, &report.hold, asks) else { return Ok(()) };
         create(&self.context, job, call, hold).await
     }
 
@@ -242,12 +265,12 @@ impl Service {
                 Err(error) => return Err(refusal_from_write_error(&error)),
             }
         }
-        Ok(self.respond("unasked", job, report, acknowledged_events(&current, report)))
+        Ok(self.respond("unasked", job, report, acknowledged_events(&current, report)).await)
     }
 
-    /// Counts a report under this result, and returns the directives for its worker. Sends no request to the API server,
-    /// so frequent reports are cheap.
-    fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
+    /// Counts a report under this result, and returns the directives for its worker. Frequent reports are cheap: only the result of an ended
+    /// child that the worker asks about is read from the API server.
+    async fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
         self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);
         let prune = memory::unneeded_logs(&self.context.caches, job, report);
@@ -256,7 +279,10 @@ impl Service {
         let server_token = skill.filter(|_| report.end.is_none()).and_then(|skill| self.server_token(job, skill));
         let tenant_tools = self.context.tenant_limits(&report.job.namespace).tools();
         let computed = directives(job, skill, suspended, report, ack);
-        Handled::Done(Box::new(Directives { prune, server_token, tenant_tools, ..computed }))
+        let cancel = computed.cancel || has_lost_parent(&self.context.caches, job);
+        let calls: Vec<&str> = report.children.iter().map(|child| child.call.as_str()).collect();
+        let children = states(&self.context, job, &calls).await;
+        Handled::Done(Box::new(Directives { cancel, prune, server_token, tenant_tools, children, ..computed }))
     }
 
     /// Returns the token of a Job for the MCP server of its Skill, if the operator runs the server. A Job on an earlier revision also

@@ -95,6 +95,9 @@ impl Job {
             replies: Vec::new(),
             continues: None,
             memory_scope: None,
+            depth: 1,
+            children: Vec::new(),
+            child_wait_seconds: None,
             log: None,
             report: Some(self.operator.endpoint.clone()),
         })

@@ -81,6 +81,8 @@ impl Player {
             | Step::Reserve(_)
             | Step::GiveBack { .. }
             | Step::Offload(_)
+            | Step::InvokeSkill(_)
+            | Step::AwaitChild(_)
             | Step::AskPeople(_)
             | Step::Done(_) => return false,
         };

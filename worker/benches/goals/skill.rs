@@ -112,6 +112,8 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         allowed_effects: None,
         people: false,
         decisions: Decisions::Log,
+        depth: 1,
+        can_have_children: false,
         has_notes: false,
         max_output: 4_096,
     }

@@ -1,7 +1,7 @@
 //! The tokens, requests and time that a conversation has spent (`docs/explanation/engine.md`, section 5).
 
 use crate::event::Answer;
-use bloomery_crds::v1alpha1::{LlmCalls, ModelUsage, Stage, Usage};
+use bloomery_crds::v1alpha1::{ChildrenUsage, LlmCalls, ModelUsage, Stage, Usage};
 use std::collections::BTreeMap;
 
 /// The estimated bytes of a token, for text that the provider has not counted yet.
@@ -30,6 +30,10 @@ pub struct Budget {
     /// The tokens of the latest prompt of the main loop, as the provider counted them; 0 if there is no count for the prompt.
     prompt_tokens: u64,
     worked_ms: u64,
+    /// The budgets that ended children consumed.
+    children: ChildrenUsage,
+    /// The limits of the open child, which count as spent until it has ended.
+    child_reserve: Option<ChildrenUsage>,
 }
 
 /// A request without an answer; by default, none.
@@ -46,6 +50,24 @@ impl Budget {
     /// Adds time that the worker has spent on the conversation.
     pub(crate) fn add_work(&mut self, elapsed_ms: u64) {
         self.worked_ms = self.worked_ms.saturating_add(elapsed_ms);
+    }
+
+    /// Reserves the limits of a child.
+    pub(crate) fn reserve_child(&mut self, limits: ChildrenUsage) {
+        self.forfeit_child();
+        self.child_reserve = Some(limits);
+    }
+
+    /// Replaces the reserve of the open child by what it consumed.
+    pub(crate) fn settle_child(&mut self, spent: &ChildrenUsage) {
+        self.child_reserve = None;
+        self.children = self.children.plus(spent);
+    }
+
+    /// Counts the reserve of a child as spent, if it is not known what the child consumed.
+    pub(crate) fn forfeit_child(&mut self) {
+        let spent = self.child_reserve.take().unwrap_or_default();
+        self.children = self.children.plus(&spent);
     }
 
     /// Adds text to the prompt of the main loop.
@@ -136,9 +158,30 @@ impl Budget {
         self.prompt_tokens.max(self.prompt_bytes / BYTES_PER_TOKEN)
     }
 
-    /// Tokens spent, and tokens reserved by the open request.
+    /// Tokens spent by the conversation and its children, and tokens reserved by the open request and the open child.
     pub fn tokens(&self) -> u64 {
-        self.input.saturating_add(self.output).saturating_add(self.forfeited).saturating_add(self.open.reserve)
+        let own = self.input.saturating_add(self.output).saturating_add(self.forfeited);
+        own.saturating_add(self.open.reserve).saturating_add(self.delegated().tokens)
+    }
+
+    /// The budgets that ended children consumed.
+    pub fn children(&self) -> &ChildrenUsage {
+        &self.children
+    }
+
+    /// The budgets that children consumed, and those that are reserved for the open child.
+    pub fn delegated(&self) -> ChildrenUsage {
+        self.children.plus(&self.child_reserve.unwrap_or_default())
+    }
+
+    /// Answers of the model in the main loop, and the steps of children.
+    pub fn steps(&self) -> u32 {
+        self.answers.saturating_add(self.delegated().steps)
+    }
+
+    /// Milliseconds of work, over all epochs, and the work of children.
+    pub fn spent_ms(&self) -> u64 {
+        self.worked_ms.saturating_add(self.delegated().seconds.saturating_mul(1000))
     }
 
     /// Requests to the model, by stage.
@@ -218,6 +261,26 @@ mod tests {
         let expected = [("fallback".into(), 1, 0, 70, 1), ("kind".into(), 0, 1, 0, 0), ("large".into(), 2, 0, 590, 1)];
         assert_eq!(counts(&budget), expected);
         assert_eq!(budget.input_tokens(), 70 + 590);
+    }
+
+    #[test]
+    fn the_reserve_of_a_child_counts_until_it_is_replaced_by_what_the_child_consumed() {
+        let limits = ChildrenUsage { steps: 10, tool_calls: 20, tokens: 5000, seconds: 60 };
+        let spent = ChildrenUsage { steps: 2, tool_calls: 3, tokens: 700, seconds: 5 };
+        let mut budget = Budget::default();
+        let counts =
+            |budget: &Budget| (budget.steps(), budget.delegated().tool_calls, budget.tokens(), budget.spent_ms());
+        budget.reserve_child(limits);
+        assert_eq!(counts(&budget), (10, 20, 5000, 60_000));
+        budget.settle_child(&spent);
+        assert_eq!((counts(&budget), *budget.children()), ((2, 3, 700, 5000), spent));
+        budget.reserve_child(limits);
+        budget.settle_child(&ChildrenUsage::default());
+        assert_eq!(counts(&budget), (2, 3, 700, 5000), "a child that was not created has consumed nothing");
+        budget.reserve_child(limits);
+        budget.forfeit_child();
+        budget.forfeit_child();
+        assert_eq!(counts(&budget), (12, 23, 5700, 65_000));
     }
 
     #[test]

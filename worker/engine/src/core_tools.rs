@@ -9,21 +9,22 @@ pub mod http;
 pub mod memory;
 pub mod people;
 pub mod skill_texts;
+pub mod use_skill;
 pub mod workflow;
 
 pub use focus::FOCUS_READ;
 pub use memory::{MEMORY_READ, MEMORY_WRITE};
 pub use people::ASK_USER;
 pub use skill_texts::{APPLY_FEATURE, SKILL_DOC};
+pub use use_skill::USE_SKILL;
 pub use workflow::SUBGOAL_DONE;
 
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use crate::tool_policy::refusal;
 
-/// The names that only core tools can have: a server's tool with such a name is ignored. `use_skill` is reserved for a later
-/// version.
-const RESERVED: [&str; 6] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE, SKILL_DOC, APPLY_FEATURE];
+/// The names that only core tools can have: a server's tool with such a name is ignored.
+const RESERVED: [&str; 6] = [ASK_USER, USE_SKILL, FOCUS_READ, SUBGOAL_DONE, SKILL_DOC, APPLY_FEATURE];
 
 /// The core tools whose results are no evidence: they show notes of agents, texts of the Skill, or a result that the model has read
 /// before.
@@ -32,6 +33,11 @@ const WITHOUT_EVIDENCE: [&str; 6] = [FOCUS_READ, MEMORY_READ, MEMORY_WRITE, SUBG
 /// Returns whether a name is reserved for core tools.
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
+}
+
+/// Returns whether a name is that of a core tool that acts only on the conversation.
+pub fn acts_on_conversation(name: &str) -> bool {
+    is_reserved(name) && name != USE_SKILL
 }
 
 /// Returns whether a completed call of the tool is evidence: its result can show something new
@@ -50,6 +56,7 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     tools.extend(http::offered(run));
     tools.extend(memory::offered(run));
     tools.extend(skill_texts::offered(run));
+    tools.extend(use_skill::offered(run));
     tools.extend(focus::offered(listed, &tools));
     tools.extend(people::offered(run));
     let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);
@@ -66,13 +73,13 @@ pub fn definitions() -> Vec<CatalogueTool> {
     tools.extend(files::definitions(&[], &[]));
     tools.extend([http::http_get(&[]), http::http_request(&[])]);
     tools.extend([memory::memory_read(), memory::memory_write()]);
-    tools.extend([skill_texts::skill_doc(), skill_texts::apply_feature(&[])]);
+    tools.extend([skill_texts::skill_doc(), skill_texts::apply_feature(&[]), use_skill::use_skill()]);
     tools
 }
 
 /// Returns the names of all core tools, including those for resources that the Job does not bind.
 pub fn names() -> Vec<&'static str> {
-    [SUBGOAL_DONE, FOCUS_READ, ASK_USER]
+    [SUBGOAL_DONE, FOCUS_READ, ASK_USER, USE_SKILL]
         .into_iter()
         .chain(files::NAMES)
         .chain(http::NAMES)

@@ -4,12 +4,14 @@
 //! readable.
 
 mod call;
+mod child;
 mod input;
 mod model;
 mod people;
 mod result;
 
 pub use call::{Arguments, CallId, LimitUse, ReservationAnswer, RulingReason, ToolProgress};
+pub use child::ChildEnd;
 pub use input::{ContextKind, ContextPart, Directive, ResourceSummary};
 pub use model::{Answer, ModelFailure, RequestedCall, SelectedBy};
 pub use people::{Decision, QuestionId, QuestionSubject, UserQuestion};
@@ -271,6 +273,29 @@ pub enum Event {
         call: CallId,
         /// The reason why the outcome is unknown.
         text: String,
+    },
+    /// A child is about to be requested for a call. Its limits are reserved from those of the Job.
+    #[serde(rename = "child.started")]
+    #[strum(serialize = "child.started")]
+    ChildStarted {
+        /// The id of the call.
+        call: CallId,
+        /// The name of the child.
+        job: String,
+        /// The name of its Skill.
+        skill: String,
+        /// Its limits.
+        limits: Limits,
+    },
+    /// The child of a call has ended. The end is the result of the call.
+    #[serde(rename = "child.completed")]
+    #[strum(serialize = "child.completed")]
+    ChildCompleted {
+        /// The id of the call.
+        call: CallId,
+        /// The end of the child.
+        #[serde(flatten)]
+        end: ChildEnd,
     },
     /// The server reported the progress of a call, or sent a line of its log.
     #[serde(rename = "tool.progressed")]

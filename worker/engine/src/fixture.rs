@@ -15,9 +15,11 @@ use crate::offload::{self, Offload};
 use crate::people::{HumanRequest, Statement};
 use crate::rules::limits::Ledger;
 use crate::run::Run;
+use crate::stages::calls::child;
 use crate::step::Step;
 use crate::tool::ListedTool;
 use bloomery_crds::Digest;
+use bloomery_crds::children::{ChildProgress, ChildRequest, ChildState, VisibleSkill};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{SkillSpec, Stage};
@@ -64,6 +66,8 @@ pub(crate) fn run() -> Run {
         allowed_effects: None,
         people: false,
         decisions: Decisions::Log,
+        depth: 1,
+        can_have_children: false,
         has_notes: false,
         max_output: 4_096,
     }
@@ -164,6 +168,10 @@ pub(crate) struct World {
     pub(crate) gathered: Vec<ContextPart>,
     /// The ledger of the Skill's limits, or the reason why it cannot be used.
     pub(crate) ledger: Result<Ledger, &'static str>,
+    /// The Skills that the Job may invoke.
+    pub(crate) skills: Vec<VisibleSkill>,
+    /// The end of the child that a request names. By default, no child ends.
+    pub(crate) child: fn(&ChildRequest) -> ChildProgress,
     /// The time of the ledger, in seconds.
     pub(crate) now: u64,
     run: Run,
@@ -184,6 +192,8 @@ impl World {
             listed: listed(),
             gathered: Vec::new(),
             ledger: Ok(Ledger::default()),
+            skills: Vec::new(),
+            child: |_| ChildProgress::Running,
             now: 0,
             run,
         };
@@ -261,6 +271,14 @@ impl World {
                 self.ledger = self.ledger.clone().map(|ledger| ledger.without(&key).unwrap_or(ledger));
                 events
             }
+            Step::InvokeSkill(call) => self.conversation.start_child(call, &self.skills, format!("child-of-{call}")),
+            Step::AwaitChild(request) => {
+                let Some(event) = self.end_of_child(request) else {
+                    self.record(Event::Parked { reason: ParkReason::Children });
+                    return false;
+                };
+                vec![event]
+            }
             Step::RunEffect(call) => {
                 let (id, tool, key) = (call.id.clone(), call.tool.to_owned(), call.key.clone());
                 self.record(Event::ToolStarted { call: id.clone() });
@@ -272,6 +290,12 @@ impl World {
             self.record(event);
         }
         true
+    }
+
+    /// Returns the event of the end of a child, if it has ended.
+    fn end_of_child(&self, request: ChildRequest) -> Option<Event> {
+        let (state, job) = ((self.child)(&request), format!("child-of-{}", request.call));
+        child::event_of(ChildState { call: request.call, job, state })
     }
 
     /// Returns the next scripted answer. The position in the script is a count of the log, so a resumed worker gets the same
@@ -329,6 +353,8 @@ impl World {
             listed: self.listed.clone(),
             gathered: self.gathered.clone(),
             ledger: self.ledger.clone(),
+            skills: self.skills.clone(),
+            child: self.child,
             now: self.now,
             run,
         };

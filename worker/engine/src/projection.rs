@@ -13,8 +13,8 @@ use bloomery_crds::report::{
 };
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{
-    ApprovalSpec, AskedQuestion, DetectedIntent, Gates, HoldRule, LogPosition, ToolName, Usage, WaitingFor,
-    whole_seconds,
+    ApprovalSpec, AskedQuestion, ChildrenUsage, DetectedIntent, Gates, HoldRule, LogPosition, ToolName, Usage,
+    WaitingFor, whole_seconds,
 };
 
 /// The longest quote of a reply in `Job.status`, in bytes.
@@ -164,6 +164,7 @@ fn usage(conversation: &Conversation) -> Usage {
         by_model: budget.by_model().cloned().collect(),
         tool_calls: shared.calls.rulings().allowed,
         seconds: budget.worked_ms() / 1000,
+        children: (*budget.children() != ChildrenUsage::default()).then(|| *budget.children()),
     };
     usage.add(conversation.validation.usage());
     usage

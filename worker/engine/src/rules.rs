@@ -73,7 +73,7 @@ impl Rules {
         let mut of_tool = |tool: &CatalogueTool| {
             let rules = ToolRules::compile(skill, tool, &mut conditions);
             let is_named = guardrails.names(&tool.name) || naming_rules(skill, &tool.name).next().is_some();
-            if is_named { rules } else { rules.or_default(tool, policy.effects) }
+            if is_named { rules } else { rules.or_default(tool, policy.effects, &mut conditions) }
         };
         let tool_rules = tools.iter().map(|tool| (tool.name.clone(), of_tool(tool))).collect();
         let inputs_of = |tool: &CatalogueTool| (tool.name.clone(), DeclaredInputs::new(skill.inputs_of(&tool.name)));

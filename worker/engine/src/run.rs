@@ -48,6 +48,11 @@ pub struct Run {
     pub allowed_effects: Option<Vec<String>>,
     /// The source of the decisions on held calls that count.
     pub decisions: Decisions,
+    /// The depth among parents and children. A Job without a parent has the depth 1. The goal of another one is written by a model, and not by
+    /// a person.
+    pub depth: u32,
+    /// Whether the Job can have children.
+    pub can_have_children: bool,
     /// Whether the memory bank of the skill directory holds notes when the worker starts.
     pub has_notes: bool,
     /// The maximum number of tokens in one answer, for all models of the Job.

@@ -2,6 +2,7 @@
 
 use crate::budget::Budget;
 use crate::catalogue::Catalogue;
+use crate::core_tools::use_skill;
 use crate::event::{CallId, Event, ModelFailure, QuestionId};
 use crate::history::{History, Turn};
 use crate::line::Entry;
@@ -13,6 +14,7 @@ use crate::run::Run;
 use crate::stage_prompt::data;
 use crate::stages::calls::{Call, Calls};
 use crate::stages::questions::{Questions, RefusedReply};
+use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage};
 
 /// The unreadable answers in a row after which the conversation ends.
@@ -98,7 +100,10 @@ impl Shared {
         self.seq = entry.seq;
         self.budget.add_work(entry.stamp.elapsed_ms);
         self.progress.apply(&entry.event);
-        self.record.apply(&entry.event);
+        // The goal of a child is the text of a model.
+        if !(self.run.depth > 1 && matches!(entry.event, Event::ConversationOpened { .. })) {
+            self.record.apply(&entry.event);
+        }
         match &entry.event {
             Event::EpochStarted { epoch, attempt, .. } => {
                 self.epoch = *epoch;
@@ -163,6 +168,17 @@ impl Shared {
             self.record_evidence();
         }
         self.questions.settle(id, reply);
+    }
+
+    /// Returns whether a call changes nothing.
+    pub(crate) fn is_read(&self, call: &Call) -> bool {
+        let only_lists = |tool: &CatalogueTool| use_skill::only_lists(tool, call.read_arguments().ok());
+        self.catalogue.tool(&call.tool).is_some_and(|tool| tool.read_only || only_lists(tool))
+    }
+
+    /// Returns whether a call may start a child.
+    pub(crate) fn is_invocation(&self, call: &Call) -> bool {
+        self.catalogue.tool(&call.tool).is_some_and(use_skill::is_use_skill) && !self.is_read(call)
     }
 
     /// Returns whether a call with effect was sent and has no result yet.

@@ -8,6 +8,7 @@ use crate::rules::limits::Reservation;
 use crate::stage_prompt::AnswerSchema;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
+use bloomery_crds::children::ChildRequest;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::Stage;
 use std::borrow::Cow;
@@ -48,6 +49,16 @@ pub enum Step<'a> {
     },
     /// Record [`Event::ToolStarted`], make everything durable, make the call, record its outcome, and make that durable.
     RunEffect(ToolCall<'a>),
+    /// Make everything durable, read the Skills that the Job may invoke, and record the events that [`start_child`] returns for them. Make
+    /// these durable before the next act.
+    ///
+    /// [`start_child`]: crate::Conversation::start_child
+    InvokeSkill(&'a CallId),
+    /// Make everything durable, pass the request to the operator, and wait until the child has ended. Record the event that
+    /// [`event_of`] returns for its state. If it takes too long, record [`Event::Parked`] and end the pod.
+    ///
+    /// [`event_of`]: crate::stages::calls::child::event_of
+    AwaitChild(ChildRequest),
     /// The conversation has ended.
     Done(&'a Outcome),
 }

@@ -8,13 +8,14 @@ use super::finished_call::{FinishedCall, events_of_calls};
 use super::progress_buffer::ProgressBuffer;
 use super::recorder::Recorder;
 use super::wait::{self, WaitResult};
-use super::{limits, results, selection};
+use super::{children, limits, results, selection};
 use crate::stop::StopReason;
 use crate::tools;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ExternalWait;
-use bloomery_crds::v1alpha1::{LogPosition, Stage};
+use bloomery_crds::v1alpha1::{LogPosition, SkillSpec, Stage};
 use bloomery_engine::catalogue::{fix_catalogue, unpinned_tools};
+use bloomery_engine::core_tools::{USE_SKILL, use_skill};
 use bloomery_engine::line::Entry;
 use bloomery_engine::offload::Offload;
 use bloomery_engine::projection::project;
@@ -43,7 +44,7 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
     let act = Act { conversation, recorder, environment, observer };
     match step {
         // The driver's loop handles these.
-        Step::Record(_) | Step::AskPeople(_) | Step::Done(_) => Ok(Vec::new()),
+        Step::Record(_) | Step::AskPeople(_) | Step::AwaitChild(_) | Step::Done(_) => Ok(Vec::new()),
         Step::Offload(results) => act.offload(&results),
         Step::ListTools => act.list_tools().await,
         Step::GatherContext => act.gather_context().await,
@@ -55,6 +56,10 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
             limits::give_back(call, &key, environment, act.recorder)
         }
         Step::RunReads(calls) => act.run_reads(&calls).await,
+        Step::InvokeSkill(call) => {
+            act.flush()?;
+            children::start(call, conversation, act.recorder, environment).await
+        }
         Step::RunEffect(call) => act.run_effect(&call).await,
     }
 }
@@ -64,12 +69,25 @@ async fn send_call<M, T: Tools>(
     call: &ToolCall<'_>,
     within: Duration,
     environment: &Environment<'_, M, T>,
+    spec: &SkillSpec,
     (files, progress): (&impl Files, &ProgressBuffer),
 ) -> FinishedCall {
     match call.source {
         ToolSource::Server => environment.tools.call(call, within, &|report| progress.add(call.id, report)).await,
+        ToolSource::Core if call.tool == USE_SKILL => list_skills(call, environment, spec).await,
         ToolSource::Core => environment.core.call(call, within.min(CALL_TIMEOUT), files).await.into(),
     }
+}
+
+/// Lists the Skills that the Job may invoke.
+async fn list_skills<M, T>(call: &ToolCall<'_>, environment: &Environment<'_, M, T>, spec: &SkillSpec) -> FinishedCall {
+    let skills = environment.children.skills().await;
+    let answer = skills.and_then(|skills| use_skill::answer(spec, &skills, call.arguments));
+    let call = call.id.clone();
+    FinishedCall::from(match answer {
+        Ok(text) => Event::ToolCompleted { call, text },
+        Err(text) => Event::ToolFailed { call, text },
+    })
 }
 
 /// Returns whether a call reads only inside of the pod. It needs no durable event, because nobody else can notice it.
@@ -241,9 +259,9 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     async fn read(&self, calls: &[ToolCall<'_>], progress: &ProgressBuffer) -> Vec<FinishedCall> {
         let Environment { stop, patience, .. } = self.environment;
         let within = patience.tool.min(self.remaining());
-        let (environment, files) = (self.environment, self.recorder.files());
+        let (environment, files, spec) = (self.environment, self.recorder.files(), &self.conversation.run().skill);
         let mut running = futures::stream::iter(calls.iter().enumerate())
-            .map(|(at, call)| async move { (at, send_call(call, within, environment, (files, progress)).await) })
+            .map(|(at, call)| async move { (at, send_call(call, within, environment, spec, (files, progress)).await) })
             .buffer_unordered(MAX_CONCURRENT_READS);
         let mut finished = Vec::with_capacity(calls.len());
         loop {
@@ -262,11 +280,11 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
         let started = self.begin(Event::ToolStarted { call: call.id.clone() })?;
         let Environment { stop, patience, .. } = self.environment;
-        let progress = ProgressBuffer::new();
+        let (progress, spec) = (ProgressBuffer::new(), &self.conversation.run().skill);
         let sent = async {
             // The Job's remaining duration does not limit the call, because a person would have to decide about a call that is cut short.
             tokio::select! {
-                finished = send_call(call, patience.tool, self.environment, (self.recorder.files(), &progress)) => finished,
+                finished = send_call(call, patience.tool, self.environment, spec, (self.recorder.files(), &progress)) => finished,
                 reason = stop.grace_over(|reason| patience.grace_for(reason)) => {
                     FinishedCall::from(Event::ToolIndeterminate {
                         call: call.id.clone(),
@@ -318,7 +336,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     /// Returns the working time that the Job's duration limit still allows.
     fn remaining(&self) -> Duration {
         let limit = Duration::from_secs(self.conversation.run().limits.duration_seconds);
-        limit.saturating_sub(Duration::from_millis(self.conversation.budget().worked_ms()))
+        limit.saturating_sub(Duration::from_millis(self.conversation.budget().spent_ms()))
     }
 
     fn duration_limit_event(&self) -> Event {

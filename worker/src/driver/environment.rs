@@ -4,9 +4,10 @@ use super::finished_call::FinishedCall;
 use crate::shared_cache::SharedCache;
 use crate::stop::{Stop, StopReason};
 use crate::tools::CoreTools;
+use bloomery_crds::children::{ChildRequest, ChildState, VisibleSkill};
 use bloomery_crds::report::{ExternalWait, Projection};
 use bloomery_engine::Event;
-use bloomery_engine::event::ToolProgress;
+use bloomery_engine::event::{CallId, ToolProgress};
 use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_engine::step::{ModelRequest, ToolCall};
 use bloomery_engine::tool::ListedTool;
@@ -34,6 +35,8 @@ pub struct Environment<'a, M, T> {
     pub cache: &'a SharedCache,
     /// The people who decide and answer.
     pub people: &'a dyn People,
+    /// The children of the Job.
+    pub children: &'a dyn Children,
     /// The requests to stop.
     pub stop: &'a Stop,
     /// The time limits of waiting.
@@ -117,6 +120,42 @@ impl People for Nobody {
     }
 }
 
+/// The children of a Job, and the Skills that it may invoke.
+pub trait Children: fmt::Debug + Sync {
+    /// Returns the name of the child of a call.
+    fn name(&self, call: &CallId) -> String;
+
+    /// Reads the Skills that the Job may invoke. The error is a clause for the model.
+    fn skills(&self) -> LocalBoxFuture<'_, Result<Vec<VisibleSkill>, String>>;
+
+    /// Waits until a child has ended, and returns its state. The observer has its request. Returns `None` if the worker does not wait any
+    /// longer. Dropping the future ends the wait only.
+    fn end<'a>(&'a self, request: &'a ChildRequest) -> LocalBoxFuture<'a, Option<ChildState>>;
+
+    /// Returns whether children run in this process. Then a request to stop reaches them too, and they get time to end.
+    fn run_here(&self) -> bool {
+        false
+    }
+}
+
+/// No children. The Job is not offered the tool that invokes Skills.
+#[derive(Debug, Clone, Copy)]
+pub struct NoChildren;
+
+impl Children for NoChildren {
+    fn name(&self, call: &CallId) -> String {
+        call.to_string()
+    }
+
+    fn skills(&self) -> LocalBoxFuture<'_, Result<Vec<VisibleSkill>, String>> {
+        futures::future::ready(Err("there is no operator that runs other Skills".to_owned())).boxed_local()
+    }
+
+    fn end<'a>(&'a self, _: &'a ChildRequest) -> LocalBoxFuture<'a, Option<ChildState>> {
+        futures::future::ready(None).boxed_local()
+    }
+}
+
 /// Shows the state of a run while it continues: a [`crate::report::Reporter`], or a person's terminal.
 pub trait Observer: fmt::Debug + Sync {
     /// Receives a new state of the conversation. Every event in it is durable.
@@ -124,6 +163,9 @@ pub trait Observer: fmt::Debug + Sync {
 
     /// Receives what the run waits for outside of the worker; `None` when the wait is over.
     fn waiting(&self, waiting: Option<ExternalWait>);
+
+    /// Receives the requests for the children whose ends the log lacks. Their starts are durable.
+    fn children(&self, _: Vec<ChildRequest>) {}
 }
 
 /// The time limits of a run.

@@ -2,7 +2,7 @@
 
 use super::environment::{Environment, Observer};
 use super::recorder::Recorder;
-use crate::stop::StopReason;
+use super::wait::Awaited;
 use bloomery_crds::report::ParkReason;
 use bloomery_engine::line::Entry;
 use bloomery_engine::people::{HumanRequest, Statement};
@@ -10,16 +10,6 @@ use bloomery_engine::projection::project;
 use bloomery_engine::{Conversation, Event};
 use bloomery_journal::{Error, files::Files};
 use tokio::time::Instant;
-
-/// The result of asking people.
-pub(super) enum PeopleResult {
-    /// A person made a statement. It is durable in the log, and not applied to the conversation yet.
-    Answered(Vec<Entry>),
-    /// Nobody can be asked here, so the conversation parks.
-    Unavailable(ParkReason),
-    /// The run is to stop.
-    Stopped(StopReason),
-}
 
 /// Asks people, without a time limit. Waiting for them does not count as work. All events are durable before people are asked, and a
 /// statement is durable as soon as it is made.
@@ -29,8 +19,8 @@ pub(super) async fn ask<M, T, F: Files>(
     recorder: &mut Recorder<F>,
     environment: &Environment<'_, M, T>,
     observer: &dyn Observer,
-) -> Result<PeopleResult, Error> {
-    let unavailable = PeopleResult::Unavailable(park_reason(requests));
+) -> Result<Awaited, Error> {
+    let unavailable = Awaited::Unavailable(park_reason(requests));
     if !environment.people.can_be_asked() {
         return Ok(unavailable);
     }
@@ -45,9 +35,9 @@ pub(super) async fn ask<M, T, F: Files>(
     };
     recorder.exclude_from_work(began.elapsed());
     match statement {
-        Err(reason) => Ok(PeopleResult::Stopped(reason)),
+        Err(reason) => Ok(Awaited::Stopped(reason)),
         Ok(None) => Ok(unavailable),
-        Ok(Some(statement)) => record(vec![statement], recorder).map(PeopleResult::Answered),
+        Ok(Some(statement)) => record(vec![statement], recorder).map(Awaited::Recorded),
     }
 }
 

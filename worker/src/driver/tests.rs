@@ -18,6 +18,7 @@ use std::fs;
 
 mod attached;
 mod cancelled;
+mod children;
 mod crashed;
 mod decision_inbox;
 mod drifted;

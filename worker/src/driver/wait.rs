@@ -1,9 +1,11 @@
 //! Retries until something outside is available, for a bounded time.
 
 use super::environment::{Environment, Observer};
+use crate::stop::StopReason;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::report::ExternalWait;
+use bloomery_crds::report::{ExternalWait, ParkReason};
 use bloomery_crds::text::sentence;
+use bloomery_engine::line::Entry;
 use bloomery_engine::{Event, step};
 use bloomery_http::Backoff;
 use jiff::{SignedDuration, Timestamp};
@@ -12,6 +14,16 @@ use tokio::time::Instant;
 
 /// The remedy for an MCP server that cannot be used.
 const REPAIR_SERVER: &str = "Repair the MCP server, or correct its address";
+
+/// The result of waiting for people, or for the end of a child.
+pub(super) enum Awaited {
+    /// The events that ended the wait. They are durable in the log, and not applied to the conversation yet.
+    Recorded(Vec<Entry>),
+    /// The wait does not end here, so the conversation parks.
+    Unavailable(ParkReason),
+    /// The run is to stop.
+    Stopped(StopReason),
+}
 
 /// The result of [`retry`].
 pub(super) enum WaitResult<T> {

@@ -74,6 +74,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
         | Event::ToolCompleted { .. }
         | Event::ToolFailed { .. }
         | Event::ToolIndeterminate { .. }
+        | Event::ChildStarted { .. }
+        | Event::ChildCompleted { .. }
         | Event::ToolProgressed { .. }
         | Event::ResultOffloaded { .. } => call_gist(event, tools),
         Event::CatalogueDrifted { changed, missing, added } => drifted(changed, missing, added),
@@ -135,6 +137,8 @@ fn call_gist(event: &Event, tools: &Tools) -> String {
         Event::ToolCompleted { call, text }
         | Event::ToolFailed { call, text }
         | Event::ToolIndeterminate { call, text } => format!("{}: {text}", named(call)),
+        Event::ChildStarted { call, job, skill, limits: _ } => format!("{}: the Job {job} of {skill}", named(call)),
+        Event::ChildCompleted { call, end } => format!("{}: {}: {}", named(call), end.code, end.message),
         Event::ResultOffloaded { call, handle, bytes, .. } => {
             format!("{}: {bytes} bytes are in the focus cache as {handle}", named(call))
         }

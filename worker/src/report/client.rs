@@ -1,12 +1,14 @@
 //! The client that sends one report over HTTPS.
 
+use bloomery_crds::children::{SKILLS_PATH, SkillPage};
+use bloomery_crds::names::is_name;
 use bloomery_crds::probe::{TOKEN_SUFFIX, TokenRequest};
-use bloomery_crds::report::{Directives, Report, ServerToken};
+use bloomery_crds::report::{Directives, PATH, Report, ServerToken};
 use bloomery_crds::run::ReportEndpoint;
 use bloomery_http::{body, root_cause};
 use bloomery_mcp::ServerTokens;
 use bloomery_redact::Redactor;
-use reqwest::StatusCode;
+use reqwest::{RequestBuilder, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -14,7 +16,7 @@ use std::time::Duration;
 
 /// The time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time limit for a report and its response.
+/// The time limit for a report and its response, in addition to the time for which the operator may hold it open.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The largest response of the operator, in bytes. It has room for all replies of people to a Job: each has up to 1 KiB, and JSON may
@@ -145,7 +147,8 @@ impl Client {
 
     /// Sends one report.
     pub async fn send(&self, report: &Report) -> Result<Directives, SendError> {
-        let mut directives: Directives = self.post(report).await?;
+        let within = TIMEOUT + Duration::from_secs(report.wait_seconds.into());
+        let mut directives: Directives = self.post_to(&self.url, report, within).await?;
         if let (Some(tokens), Some(token)) = (&self.server_tokens, directives.server_token.take()) {
             tokens.set(&token);
         }
@@ -154,24 +157,39 @@ impl Client {
 
     /// Requests a token for the MCP server at the path below that of reports.
     pub async fn request_server_token(&self, request: &TokenRequest) -> Result<ServerToken, SendError> {
-        self.post_to(&format!("{}{TOKEN_SUFFIX}", self.url), request).await
+        self.post_to(&format!("{}{TOKEN_SUFFIX}", self.url), request, TIMEOUT).await
     }
 
     /// Sends a report of any kind, and returns the operator's response.
     pub async fn post<T: Serialize, R: DeserializeOwned>(&self, report: &T) -> Result<R, SendError> {
-        self.post_to(&self.url, report).await
+        self.post_to(&self.url, report, TIMEOUT).await
     }
 
-    async fn post_to<T: Serialize, R: DeserializeOwned>(&self, url: &str, report: &T) -> Result<R, SendError> {
-        let token = std::fs::read_to_string(&self.token)
-            .map_err(|source| SendError::Token { path: self.token.clone(), source })?;
+    /// Reads a page of the Skills that the Job may invoke: the first one, or the one after a name.
+    pub async fn skills(&self, after: Option<&str>) -> Result<SkillPage, SendError> {
+        let base = self.url.strip_suffix(PATH).unwrap_or(&self.url);
+        // The names of Skills need no escapes. Another text would come from another server.
+        let query = after.filter(|name| is_name(name)).map(|name| format!("?after={name}")).unwrap_or_default();
+        self.exchange(self.http.get(format!("{base}{SKILLS_PATH}{query}"))).await
+    }
+
+    async fn post_to<T: Serialize, R: DeserializeOwned>(
+        &self,
+        url: &str,
+        report: &T,
+        within: Duration,
+    ) -> Result<R, SendError> {
         let mut body = serde_json::to_value(report).map_err(|error| SendError::Unserializable(error.to_string()))?;
         self.redactor.redact_json(&mut body);
-        let response = self
-            .http
-            .post(url)
+        self.exchange(self.http.post(url).json(&body).timeout(within)).await
+    }
+
+    /// Sends a request with the token of the pod, and reads the response.
+    async fn exchange<R: DeserializeOwned>(&self, request: RequestBuilder) -> Result<R, SendError> {
+        let token = std::fs::read_to_string(&self.token)
+            .map_err(|source| SendError::Token { path: self.token.clone(), source })?;
+        let response = request
             .bearer_auth(token.trim())
-            .json(&body)
             .send()
             .await
             .map_err(|error| SendError::Unreachable(root_cause(&error)))?;

@@ -2,9 +2,10 @@
 
 use super::client::{Client, SendError};
 use super::schedule::{ReportState, SentReport, next_report_at};
-use crate::driver::DecisionInbox;
+use crate::driver::{ChildDesk, DecisionInbox};
 use crate::housekeeping::SurveyLink;
 use crate::stop::{Stop, StopReason};
+use bloomery_crds::children::WAIT_SECONDS;
 use bloomery_crds::report::{Directives, PodEnd, Report};
 use bloomery_crds::run::JobIdentity;
 use bloomery_http::Backoff;
@@ -44,6 +45,8 @@ pub(super) struct ReportSender {
     pub stop: Stop,
     /// Receives the replies of people.
     pub inbox: Arc<DecisionInbox>,
+    /// Receives the states of children.
+    pub desk: Arc<ChildDesk>,
     /// Has the surveys of the Skill's memory, each of which is sent once.
     pub link: SurveyLink,
 }
@@ -67,7 +70,13 @@ impl ReportSender {
                 None => {}
             }
             let state = self.state.borrow_and_update().clone();
-            match self.send(&state).await {
+            let mut newer = self.state.clone();
+            let sent_now = tokio::select! {
+                sent_now = self.send(&state) => sent_now,
+                // The operator may hold the report open, and answers a report of the newer state the same.
+                _ = newer.changed(), if state.waits_for_children() => continue,
+            };
+            match sent_now {
                 Ok(_) if state.end.is_none() => {
                     failures.clear();
                     sent = Some(SentReport { state, at: Instant::now() });
@@ -91,13 +100,15 @@ impl ReportSender {
     /// Sends one report. Returns whether it is acknowledged: the operator has written all its events to the Job, or does not need them.
     async fn send(&mut self, state: &ReportState) -> Result<bool, SendError> {
         let Identity { job, attempt, epoch } = self.identity.clone();
-        let ReportState { projection, waiting, hold, end } = state.clone();
+        let wait_seconds = if state.waits_for_children() { WAIT_SECONDS } else { 0 };
+        let ReportState { projection, waiting, hold, children, end } = state.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
         let parks = matches!(end, Some(PodEnd::Parked(_)));
         // An error means that there is no housekeeper.
-        let is_new = self.link.surveys.has_changed().unwrap_or(false);
+        // A report that is held open may be given up, and would lose the survey.
+        let is_new = wait_seconds == 0 && self.link.surveys.has_changed().unwrap_or(false);
         let memory = if is_new { self.link.surveys.borrow_and_update().clone() } else { None };
-        let report = Report { job, attempt, epoch, projection, waiting, hold, memory, end };
+        let report = Report { job, attempt, epoch, projection, waiting, hold, memory, children, wait_seconds, end };
         let sent = self.client.send(&report).await;
         if sent.is_err() && report.memory.is_some() {
             self.link.surveys.mark_changed();
@@ -124,6 +135,7 @@ impl ReportSender {
             self.stop.request(StopReason::Suspended);
         }
         self.inbox.add_replies(directives.replies);
+        self.desk.add(directives.children);
         if !directives.prune.is_empty() {
             // A failure means that nobody prunes any more.
             let _ = self.link.prune.send(directives.prune);

@@ -1,5 +1,6 @@
 //! Schedules reports: the state to report, and the time of the next report.
 
+use bloomery_crds::children::ChildRequest;
 use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -9,6 +10,10 @@ use tokio::time::Instant;
 /// It is less than 5 s (`docs/explanation/engine.md`, section 6), so that a worker ends within 10 s of a cancellation during a call with an
 /// effect.
 pub const INTERVAL: Duration = Duration::from_secs(4);
+
+/// The interval of reports while the run waits for a child. The operator answers each when the child has ended, and at once if it is of an
+/// earlier version.
+const CHILD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The delay of the first report. Without it, the TLS handshake of the report would delay the first request to the model.
 const FIRST_REPORT_DELAY: Duration = Duration::from_millis(20);
@@ -22,17 +27,25 @@ pub struct ReportState {
     pub waiting: Option<ExternalWait>,
     /// The held call for which the pod ends.
     pub hold: Option<HeldCallDetails>,
+    /// The requests for the children whose ends the log lacks.
+    pub children: Vec<ChildRequest>,
     /// The end of the pod, once it ends.
     pub end: Option<PodEnd>,
 }
 
 impl ReportState {
+    /// Returns whether the run waits for a child. The operator may then hold the report open.
+    pub fn waits_for_children(&self) -> bool {
+        !self.children.is_empty() && self.end.is_none()
+    }
+
     /// Returns whether the change since `sent` is reported at once, because people wait for it. Other changes are reported within
     /// [`INTERVAL`].
     fn is_urgent(&self, sent: &Self) -> bool {
         self.projection.phase != sent.projection.phase
             || self.projection.outcome != sent.projection.outcome
             || self.waiting != sent.waiting
+            || (self.children != sent.children && self.waits_for_children())
             || self.end != sent.end
     }
 }
@@ -52,6 +65,7 @@ pub fn next_report_at(state: &ReportState, sent: Option<&SentReport>, started: I
         None if state.waiting.is_some() || state.end.is_some() => started,
         None => started + FIRST_REPORT_DELAY,
         Some(sent) if state.is_urgent(&sent.state) => sent.at,
+        Some(sent) if state.waits_for_children() => sent.at + CHILD_INTERVAL,
         Some(sent) => sent.at + INTERVAL,
     }
 }
@@ -61,7 +75,7 @@ mod tests {
     use super::*;
     use bloomery_crds::Digest;
     use bloomery_crds::outcome::Phase;
-    use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
+    use bloomery_crds::v1alpha1::{Gates, Limits, LogPosition, Usage};
 
     fn state(phase: Phase, events: u64) -> ReportState {
         let log = LogPosition { path: "jobs/k".into(), events, head: Digest::of_bytes(b"") };
@@ -81,7 +95,7 @@ mod tests {
             usage: Usage::default(),
             log,
         };
-        ReportState { projection, waiting: None, hold: None, end: None }
+        ReportState { projection, waiting: None, hold: None, children: Vec::new(), end: None }
     }
 
     #[tokio::test]
@@ -96,6 +110,26 @@ mod tests {
         let waiting = Some(ExternalWait::McpUnavailable { message: "refused".into() });
         assert_eq!(next_report_at(&ReportState { waiting, ..same.clone() }, Some(&sent), at), at);
         assert_eq!(next_report_at(&ReportState { end: Some(PodEnd::Finished), ..same.clone() }, Some(&sent), at), at);
+    }
+
+    #[tokio::test]
+    async fn a_report_about_a_new_child_is_due_at_once_and_again_soon() {
+        let at = Instant::now();
+        let sent = SentReport { state: state(Phase::Running, 3), at };
+        let child = ChildRequest {
+            call: "7-0".into(),
+            digest: Digest::of_bytes(b""),
+            skill: "billing".into(),
+            goal: "Refund".into(),
+            resources: Vec::new(),
+            limits: Limits::default(),
+        };
+        let waits = ReportState { children: vec![child], ..sent.state.clone() };
+        assert_eq!(next_report_at(&waits, Some(&sent), at), at);
+        let again = SentReport { state: waits.clone(), at };
+        assert_eq!(next_report_at(&waits, Some(&again), at), at + CHILD_INTERVAL);
+        assert_eq!(next_report_at(&sent.state, Some(&again), at), at + INTERVAL);
+        assert!(!ReportState { end: Some(PodEnd::Finished), ..waits }.waits_for_children());
     }
 
     #[tokio::test]

@@ -2,10 +2,11 @@ use super::client::SendError;
 use super::*;
 use crate::stop::StopReason;
 use bloomery_crds::Digest;
+use bloomery_crds::children::{ChildProgress, ChildRequest, ChildState, VisibleSkill};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{MemorySurvey, ParkReason, Report, ServerToken};
 use bloomery_crds::run::JobIdentity;
-use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
+use bloomery_crds::v1alpha1::{Gates, Limits, LogPosition, Usage};
 use bloomery_mcp::ServerTokens;
 use bloomery_redact::Redactor;
 use bloomery_testkit::report_server::{Reply, ReportServer};
@@ -46,6 +47,7 @@ struct Stand {
     dir: tempfile::TempDir,
     stop: Stop,
     inbox: Arc<DecisionInbox>,
+    desk: Arc<ChildDesk>,
 }
 
 impl Stand {
@@ -55,6 +57,7 @@ impl Stand {
             dir: tempfile::tempdir().unwrap(),
             stop: Stop::default(),
             inbox: Arc::default(),
+            desk: Arc::new(ChildDesk::new(&[])),
         };
         fs::write(stand.token(), "token-1\n").unwrap();
         stand
@@ -74,7 +77,7 @@ impl Stand {
 
     fn reporter_with(&self, link: SurveyLink) -> Reporter {
         let (client, inbox) = (self.client(), Arc::clone(&self.inbox));
-        Reporter::start(client, identity(), projection(1), self.stop.clone(), (inbox, link))
+        Reporter::start(client, identity(), projection(1), self.stop.clone(), (inbox, Arc::clone(&self.desk), link))
     }
 
     async fn send(&self) -> Result<bloomery_crds::report::Directives, SendError> {
@@ -84,7 +87,18 @@ impl Stand {
 
 fn report() -> Report {
     let Identity { job, attempt, epoch } = identity();
-    Report { job, attempt, epoch, projection: projection(1), waiting: None, hold: None, memory: None, end: None }
+    Report {
+        job,
+        attempt,
+        epoch,
+        projection: projection(1),
+        waiting: None,
+        hold: None,
+        memory: None,
+        children: Vec::new(),
+        wait_seconds: 0,
+        end: None,
+    }
 }
 
 #[tokio::test]
@@ -289,4 +303,51 @@ async fn a_survey_is_sent_once_and_again_only_if_its_report_failed() {
         received[..3].iter().map(|received| received.report.memory.as_ref().map(|memory| memory.bytes)).collect();
     assert_eq!(sizes, [Some(7), Some(7), None]);
     assert_eq!(to_prune.recv().unwrap(), ["b"]);
+}
+
+fn child_request() -> ChildRequest {
+    ChildRequest {
+        call: "7-0".into(),
+        digest: Digest::of_bytes(b""),
+        skill: "billing".into(),
+        goal: "Refund".into(),
+        resources: Vec::new(),
+        limits: Limits::default(),
+    }
+}
+
+#[tokio::test]
+async fn a_report_that_is_held_open_is_given_up_when_the_state_changes() {
+    let stand = Stand::with([]).await;
+    let reporter = stand.reporter();
+    reporter.children(vec![child_request()]);
+    stand.operator.until_received(|received| received.iter().any(|received| received.report.wait_seconds > 0)).await;
+    // The operator holds the report open for longer.
+    let within = Duration::from_secs(10);
+    assert!(reporter.end(projection(2), PodEnd::Parked(ParkReason::Children), within).await);
+    let last = stand.operator.received().pop().unwrap().report;
+    assert_eq!((last.wait_seconds, last.children.as_slice()), (0, [child_request()].as_slice()));
+}
+
+#[tokio::test]
+async fn the_end_of_a_child_reaches_the_desk_and_an_ended_job_requests_no_child() {
+    let stand = Stand::with([]).await;
+    let reporter = stand.reporter();
+    reporter.children(vec![child_request()]);
+    let deleted = ChildState { call: "7-0".into(), job: "refund-0".into(), state: ChildProgress::Deleted };
+    stand.operator.children.send_replace(vec![deleted.clone()]);
+    assert_eq!(stand.desk.end_of("7-0").await, deleted);
+    assert!(reporter.end(projection(2), PodEnd::Finished, LONG).await);
+    assert!(stand.operator.received().pop().unwrap().report.children.is_empty());
+}
+
+#[tokio::test]
+async fn the_skills_are_read_page_by_page_with_the_token_of_the_pod() {
+    let stand = Stand::with([]).await;
+    let skill = |name: &str| VisibleSkill { name: name.into(), ..VisibleSkill::default() };
+    *stand.operator.skills.lock().unwrap() = ["a", "b", "c"].map(skill).to_vec();
+    let first = stand.client().skills(None).await.unwrap();
+    assert_eq!((first.skills.len(), first.next.as_deref()), (2, Some("b")));
+    let second = stand.client().skills(first.next.as_deref()).await.unwrap();
+    assert_eq!((second.skills, second.next), (vec![skill("c")], None));
 }

@@ -185,6 +185,9 @@ impl Stand {
             replies: self.replies.clone(),
             continues: None,
             memory_scope: None,
+            depth: 1,
+            children: Vec::new(),
+            child_wait_seconds: None,
             log: self.operator.log_position(&job),
             report: Some(self.operator.endpoint.clone()),
         };

@@ -16,7 +16,7 @@ use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::Feature;
 use bloomery_engine::validation::{self, FeatureVerdict};
 use bloomery_redact::Redactor;
-use bloomery_worker::driver::Nobody;
+use bloomery_worker::driver::{NoChildren, Nobody};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::printer::{Format, Printer};
 use bloomery_worker::stop::Stop;
@@ -113,6 +113,7 @@ impl<'a> Conversations<'a> {
             writer: &self.writer,
             patience: self.patience,
             people: &Nobody,
+            children: &NoChildren,
             screen: self.screen,
             stop: &self.stop,
         };

@@ -103,6 +103,13 @@ pub(super) fn memory_scope_is_fixed() -> Rule {
     .field_path(".memoryScope")
 }
 
+/// `parent` is immutable.
+pub(super) fn parent_is_fixed() -> Rule {
+    Rule::new("has(self.parent) == has(oldSelf.parent) && (!has(self.parent) || self.parent == oldSelf.parent)")
+        .message("is immutable: only the operator sets it, when it creates the Job")
+        .field_path(".parent")
+}
+
 /// A Job cannot continue itself, since it would wait for its own end.
 pub(super) fn continues_another() -> Rule {
     Rule::new("!has(self.spec.continues) || self.spec.continues != self.metadata.name")

@@ -2,6 +2,7 @@
 
 use super::super::shared::{SecretKeyRef, conditions_schema};
 use super::super::skill::{RevisionRef, Stage};
+use super::child::ChildJob;
 use super::feature_result::FeatureResult;
 use super::gates::Gates;
 use crate::Digest;
@@ -71,6 +72,10 @@ pub struct JobStatus {
     /// The held call of an ended Job, if it is certain that no worker started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_not_started: Option<CallNotStarted>,
+    /// The Jobs that this one has invoked, at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = ChildJob::MAX_CHILDREN))]
+    pub children: Vec<ChildJob>,
     /// The number of `replies` that the conversation has received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies_heard: Option<u32>,
@@ -103,6 +108,11 @@ impl JobStatus {
     /// Returns whether the Job waits for a person, without a pod.
     pub fn awaits_people(&self) -> bool {
         self.phase.is_some_and(Phase::awaits_people)
+    }
+
+    /// Returns whether the Job has no pod until a person or another Job has done something.
+    pub fn is_waiting(&self) -> bool {
+        self.phase.is_some_and(Phase::is_waiting)
     }
 
     /// Returns whether a question may be open. The status does not always have all open questions: it has only the oldest ones, and none
@@ -203,11 +213,52 @@ pub struct Usage {
     /// The working time, in seconds.
     #[serde(default)]
     pub seconds: u64,
+    /// The budgets that the Job's children consumed, and their children. The other numbers do not include them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<ChildrenUsage>,
 }
 
 impl Usage {
     /// The largest number of items in `byModel`.
     pub const MAX_MODELS: usize = 8;
+
+    /// Returns the budgets that the Job and its children consumed together.
+    pub fn with_children(&self) -> ChildrenUsage {
+        let own = ChildrenUsage {
+            steps: self.llm_calls.plan,
+            tool_calls: self.tool_calls,
+            tokens: self.tokens(),
+            seconds: self.seconds,
+        };
+        own.plus(&self.children.unwrap_or_default())
+    }
+}
+
+/// The consumed budgets of children.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildrenUsage {
+    /// The number of model calls in main loops.
+    pub steps: u32,
+    /// The number of started tool calls.
+    pub tool_calls: u32,
+    /// The number of tokens, input and output together.
+    pub tokens: u64,
+    /// The working time, in seconds.
+    pub seconds: u64,
+}
+
+impl ChildrenUsage {
+    /// Returns the sum of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            steps: self.steps.saturating_add(other.steps),
+            tool_calls: self.tool_calls.saturating_add(other.tool_calls),
+            tokens: self.tokens.saturating_add(other.tokens),
+            seconds: self.seconds.saturating_add(other.seconds),
+        }
+    }
 }
 
 /// The usage of a Model.

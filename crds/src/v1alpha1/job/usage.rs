@@ -12,8 +12,16 @@ impl Usage {
 
     /// Adds what another conversation has consumed, except its working time.
     pub fn add(&mut self, other: &Self) {
-        let Self { llm_calls, input_tokens, cached_input_tokens, output_tokens, by_model, tool_calls, seconds: _ } =
-            other;
+        let Self {
+            llm_calls,
+            input_tokens,
+            cached_input_tokens,
+            output_tokens,
+            by_model,
+            tool_calls,
+            seconds: _,
+            children,
+        } = other;
         self.llm_calls.add(llm_calls);
         self.input_tokens = self.input_tokens.saturating_add(*input_tokens);
         self.cached_input_tokens = self.cached_input_tokens.saturating_add(*cached_input_tokens);
@@ -21,6 +29,9 @@ impl Usage {
         self.tool_calls = self.tool_calls.saturating_add(*tool_calls);
         for model in by_model {
             self.add_model(model);
+        }
+        if let Some(children) = children {
+            self.children = Some(self.children.unwrap_or_default().plus(children));
         }
     }
 
@@ -59,6 +70,7 @@ impl LlmCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::v1alpha1::ChildrenUsage;
 
     fn usage(model: &str, tokens: u64) -> Usage {
         let llm_calls = LlmCalls { plan: 2, ..LlmCalls::default() };
@@ -74,6 +86,7 @@ mod tests {
             by_model: vec![of_model],
             tool_calls: 1,
             seconds: 7,
+            children: Some(ChildrenUsage { steps: 3, ..ChildrenUsage::default() }),
             ..Usage::default()
         }
     }
@@ -85,6 +98,7 @@ mod tests {
             sum.add(&usage(model, tokens));
         }
         assert_eq!((sum.llm_calls.plan, sum.tool_calls, sum.seconds, sum.tokens()), (8, 4, 0, u64::MAX));
+        assert_eq!(sum.children.map(|children| children.steps), Some(12));
         let models: Vec<_> = sum.by_model.iter().map(|usage| (usage.model.as_str(), usage.llm_calls.plan)).collect();
         assert_eq!(models, [("large", 6), ("small", 2)]);
     }

@@ -2,6 +2,7 @@
 
 use crate::job::plan::Wait;
 use crate::job::validate::{Continued, ValidAttempt};
+use bloomery_crds::children::{ChildProgress, ChildState};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::run::{self, GivenDecision, GivenReply, JobPart, MAX_JOB_PART_BYTES, Sealed};
 
@@ -12,9 +13,12 @@ const MAX_REPLIES_BYTES: usize = 16 * 1024;
 /// The maximum size of the decisions in the Job's part with their reasons, in bytes of JSON.
 const MAX_DECISIONS_BYTES: usize = 16 * 1024;
 
+/// The maximum size of the ends of children in the Job's part, in bytes of JSON.
+const MAX_CHILDREN_BYTES: usize = 16 * 1024;
+
 /// Builds and seals the Job's part. Refuses a part that is too large for a pod.
 pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
-    let part = JobPart {
+    let mut part = JobPart {
         version: run::VERSION,
         job: attempt.job.clone(),
         attempt: attempt.number,
@@ -37,10 +41,16 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         replies: replies_that_fit(attempt.replies.iter().cloned()),
         continues: attempt.continues.as_ref().map(Continued::for_worker),
         memory_scope: attempt.memory_scope.clone(),
+        depth: attempt.depth,
+        children: children_that_fit(&attempt.children),
+        child_wait_seconds: attempt.child_wait_seconds,
         report: Some(attempt.report.clone()),
     };
-    let sealed = run::seal(&part)
-        .map_err(|error| Wait::new(Reason::Invalid, format!("the run document cannot be serialized: {error}")))?;
+    let mut sealed = seal(&part)?;
+    if sealed.text.len() > MAX_JOB_PART_BYTES && !part.children.is_empty() {
+        part.children = part.children.into_iter().map(without_end).collect();
+        sealed = seal(&part)?;
+    }
     if sealed.text.len() > MAX_JOB_PART_BYTES {
         let message = format!(
             "the run document of this Job is {} bytes long, and the maximum is {MAX_JOB_PART_BYTES}: create another Job with a shorter goal or fewer bindings",
@@ -51,12 +61,37 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
     Ok(sealed)
 }
 
+fn seal(part: &JobPart) -> Result<Sealed, Wait> {
+    let unserializable = |error| Wait::new(Reason::Invalid, format!("the run document cannot be serialized: {error}"));
+    run::seal(part).map_err(unserializable)
+}
+
+/// Returns a child as if it had not ended. The worker receives the end in the response to its next report.
+fn without_end(child: ChildState) -> ChildState {
+    ChildState { state: ChildProgress::Running, ..child }
+}
+
 /// Returns all decisions, without their reasons if they are larger than [`MAX_DECISIONS_BYTES`]: a worker needs each
 /// decision, and people find the reasons in the Approvals.
 fn without_long_reasons(decisions: &[GivenDecision]) -> Vec<GivenDecision> {
     let fits = serde_json::to_string(decisions).is_ok_and(|text| text.len() <= MAX_DECISIONS_BYTES);
     let reason = |given: &GivenDecision| given.reason.clone().filter(|_| fits);
     decisions.iter().map(|given| GivenDecision { reason: reason(given), ..given.clone() }).collect()
+}
+
+/// Returns the states of all children. The first ends are included, up to [`MAX_CHILDREN_BYTES`].
+fn children_that_fit(children: &[ChildState]) -> Vec<ChildState> {
+    let mut total_bytes = 0_usize;
+    let fitting = children.iter().cloned().map(|child| {
+        let bytes = serde_json::to_string(&child).map_or(usize::MAX, |text| text.len());
+        let fits = total_bytes.saturating_add(bytes) <= MAX_CHILDREN_BYTES;
+        if fits {
+            total_bytes += bytes;
+            return child;
+        }
+        without_end(child)
+    });
+    fitting.collect()
 }
 
 /// Returns the first replies, up to [`MAX_REPLIES_BYTES`]. The worker receives the others in the responses to its
@@ -75,7 +110,8 @@ fn replies_that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply
 mod tests {
     use super::*;
     use crate::job::fixtures::valid_attempt;
-    use bloomery_crds::v1alpha1::{CoreNote, ToolPolicy};
+    use bloomery_crds::outcome::{OutcomeCode, Phase};
+    use bloomery_crds::v1alpha1::{CoreNote, ToolPolicy, Usage};
 
     #[test]
     fn the_part_holds_the_job_its_revision_its_models_and_its_resources() {
@@ -130,6 +166,31 @@ mod tests {
         attempt.goal = "\"".repeat(8192);
         attempt.replies = fitting;
         build_job_part(&attempt).unwrap();
+    }
+
+    #[test]
+    fn the_ends_of_children_are_limited_and_left_out_of_a_part_that_is_too_large() {
+        let ended = |call: &str, text: usize| ChildState {
+            call: call.into(),
+            job: "refund-1".into(),
+            state: ChildProgress::Ended {
+                phase: Phase::Succeeded,
+                code: OutcomeCode::Succeeded,
+                message: "it passed".into(),
+                text: Some("x".repeat(text)),
+                fields: serde_json::Map::new(),
+                usage: Usage::default(),
+            },
+        };
+        let children = [ended("c-1", 9000), ended("c-2", 9000), ended("c-3", 100)];
+        let has_end = |child: &ChildState| child.state != ChildProgress::Running;
+        assert_eq!(children_that_fit(&children).iter().map(has_end).collect::<Vec<_>>(), [true, false, true]);
+        let mut attempt = valid_attempt();
+        attempt.children = children.to_vec();
+        attempt.goal = "x".repeat(MAX_JOB_PART_BYTES - 12_000);
+        let sealed = build_job_part(&attempt).unwrap();
+        let part = run::open_job_part(&sealed.text, &sealed.digest).unwrap();
+        assert_eq!((part.children.len(), part.children.iter().any(has_end)), (3, false));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Decides for a Job that waits for people. It has no pod, and continues in its next attempt.
+//! Decides for a Job that waits for people or for its children. It has no pod, and continues in its next attempt.
 
 use super::attempt::pause_after;
 use super::facts::Facts;
@@ -69,6 +69,19 @@ pub(super) fn act_for_open_questions(
     match reply_time_left(facts) {
         Some((limit, left)) if left <= SignedDuration::ZERO => (Act::End(expired(questions, limit)), None),
         left => (Act::WaitForPeople(PeopleWait::AsRecorded), left.map(|(_, left)| left)),
+    }
+}
+
+/// Decides for a Job whose worker parked because a child has not ended.
+pub(super) fn act_for_open_children(
+    facts: &Facts,
+    recorded: &Attempt,
+    pod: Option<&WorkerPod>,
+) -> (Act, Option<SignedDuration>) {
+    match observe_alive(facts, pod) {
+        Some(observed) => observed,
+        None if facts.has_child_news => (start_next(recorded), None),
+        None => (Act::WaitForChildren, None),
     }
 }
 

@@ -51,6 +51,6 @@ fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
 /// Returns whether the operator still needs this ended pod, because only the pod shows how its attempt ended.
 fn is_needed(facts: &Facts, pod: &WorkerPod) -> bool {
     let recorded = facts.status.attempt.as_ref();
-    let is_settled = facts.status.is_terminal() || facts.status.awaits_people();
+    let is_settled = facts.status.is_terminal() || facts.status.is_waiting();
     !is_settled && recorded.is_none_or(|recorded| pod.attempt >= recorded.number)
 }

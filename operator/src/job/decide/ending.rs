@@ -96,8 +96,8 @@ fn job_end(facts: &Facts, cause: EndCause, recorded: Option<&Attempt>, pod: Opti
 /// Describes how the attempt ended without an outcome; none if it parked, or if there was no attempt.
 fn describe_lost_attempt(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> Option<String> {
     let status = facts.status;
-    // The worker of a Job that waits for people has parked.
-    let recorded = recorded.filter(|_| !status.awaits_people())?;
+    // The worker of a Job that waits has parked.
+    let recorded = recorded.filter(|_| !status.is_waiting())?;
     let LostAttempt { message: how, .. } = lost_attempt(facts, recorded, pod)?;
     let Attempt { number, pod, .. } = recorded;
     Some(if status.phase == Some(Phase::Starting) {
@@ -113,7 +113,7 @@ fn describe_lost_attempt(facts: &Facts, recorded: Option<&Attempt>, pod: Option<
 
 /// The termination message of a worker that parked and did not report that it parked.
 fn unreported_parking<'a>(facts: &Facts, pod: Option<&'a WorkerPod>) -> Option<&'a TerminationMessage> {
-    let is_reported = facts.status.awaits_people() || facts.status.phase == Some(Phase::Queued);
+    let is_reported = facts.status.is_waiting() || facts.status.phase == Some(Phase::Queued);
     let message = pod?.message.as_ref().filter(|_| !is_reported)?;
     matches!(message.end, PodEnd::Parked(_)).then_some(message)
 }

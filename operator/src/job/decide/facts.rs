@@ -30,6 +30,8 @@ pub struct Facts<'a> {
     pub ttl_seconds: Option<i64>,
     /// The state of the answers to the open questions.
     pub answers: AnswerState,
+    /// True if an open child has ended, was refused or was deleted, or if no child is open.
+    pub has_child_news: bool,
     /// The time that the Job may wait for a reply; absent if its Skill cannot be read.
     pub reply_expiry: Option<SignedDuration>,
     /// True if another Job continues this one and has not started: it still needs this Job.

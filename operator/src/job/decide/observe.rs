@@ -49,6 +49,8 @@ pub(super) fn end_in_message(pod: &WorkerPod) -> Option<JobEnd> {
 pub(super) fn parked_for_people(pod: &WorkerPod) -> Option<&TerminationMessage> {
     pod.message.as_ref().filter(|message| match message.end {
         PodEnd::Parked(ParkReason::Approval | ParkReason::Reply) => true,
-        PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension) | PodEnd::Finished | PodEnd::Superseded => false,
+        PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension | ParkReason::Children)
+        | PodEnd::Finished
+        | PodEnd::Superseded => false,
     })
 }

@@ -46,6 +46,7 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         start_after: None,
         ttl_seconds: None,
         answers: AnswerState::Awaited,
+        has_child_news: false,
         reply_expiry: None,
         has_pending_follow_up: false,
         retention: RETENTION,
@@ -114,6 +115,7 @@ fn summary(act: &Act) -> String {
         Act::KeepPausing => "keep pausing".into(),
         Act::WaitForPeople(PeopleWait::PolicyMissing(_)) => "policy missing".into(),
         Act::WaitForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_)) => "wait for people".into(),
+        Act::WaitForChildren => "wait for children".into(),
         Act::UpdateApprovals(updates) => format!("update {} Approvals", updates.len()),
         Act::Wait(wait, _) => panic!("{wait:?} is found by a later step"),
         Act::CreateSkill(_) => panic!("a later step finds that the Skill is missing"),
@@ -150,6 +152,11 @@ fn summary(act: &Act) -> String {
 #[case::parked_for_reply(status(1, Phase::Running), vec![ended_pod(1, 10, Some(parked_for_reply()))], 11, "record parking")]
 #[case::question_not_reported(status(1, Phase::AwaitingReply), vec![ended_pod(1, 10, Some(parked_for_reply()))], 11, "start 2")]
 #[case::question_not_reported_in_the_pause(status(2, Phase::AwaitingReply), vec![ended_pod(2, 10, Some(parked_for_reply()))], 11, "wait for people")]
+#[case::child(status(1, Phase::AwaitingJob), vec![ended_pod(1, 10, Some(message(1, PodEnd::Parked(ParkReason::Children), None)))], 11, "wait for children")]
+#[case::child_and_deleted_pod(status(1, Phase::AwaitingJob), vec![], 5000, "wait for children")]
+#[case::child_and_live_pod(status(1, Phase::AwaitingJob), vec![pod(1, "Running")], 11, "observe")]
+// Without the report, the next worker reports its children again.
+#[case::child_not_reported(status(1, Phase::Running), vec![ended_pod(1, 10, Some(message(1, PodEnd::Parked(ParkReason::Children), None)))], 11, "start 2")]
 #[case::question_and_live_pod(status(1, Phase::AwaitingReply), vec![pod(1, "Running")], 11, "observe")]
 #[case::question_and_deleted_pod(status(1, Phase::AwaitingReply), vec![], 5000, "start 2")]
 // No report has described the call, so the next worker reports it.
@@ -184,6 +191,18 @@ fn the_act_follows_from_the_status_and_the_pods(
     #[case] expected: &str,
 ) {
     assert_eq!(summary(&act_at(now, &status, &pods)), expected);
+}
+
+#[test]
+fn a_job_resumes_with_the_end_of_a_child_and_ends_without_a_loss_if_it_is_cancelled() {
+    let waiting = status(1, Phase::AwaitingJob);
+    let news = |pods: &[WorkerPod]| decide(&Facts { has_child_news: true, ..facts(11, &waiting, pods) }).act;
+    assert_eq!(news(&[]), start(2));
+    assert_eq!(news(&read(11, &waiting, &[pod(1, "Running")])), Act::Observe(None));
+    let ending = Some((EndCause::Cancelled, at(0)));
+    let Act::End(end) = decide(&Facts { ending, ..facts(11, &waiting, &[]) }).act else { panic!("it ends") };
+    assert_eq!(end.outcome.message, "The Job was cancelled.");
+    assert_eq!(decide_at(610, &waiting, &[ended_pod(1, 10, None)], false).delete, [deletion(1)]);
 }
 
 #[test]

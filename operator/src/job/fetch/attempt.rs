@@ -5,9 +5,12 @@ use crate::approval::evaluate::{ApprovalState, evaluate, needed_decisions};
 use crate::approval::policy::{self, PolicyState};
 use crate::approval::store;
 use crate::caches::Guarded;
+use crate::children::family::{depth, lineage};
+use crate::children::state::{open_calls, states};
 use crate::context::Context;
 use crate::error::Error;
 use crate::job::plan::{Act, Plan, StartOrOther};
+use bloomery_crds::children::{ChildState, MAX_DEPTH};
 use bloomery_crds::names;
 use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus, ToolPolicy};
@@ -39,6 +42,10 @@ pub struct AttemptSources {
     pub decisions: Result<Vec<GivenDecision>, String>,
     /// The tool policy of the tenant; none if it denies no tool.
     pub tenant_tools: Option<ToolPolicy>,
+    /// The depth of the Job among parents and children.
+    pub depth: u32,
+    /// The states of the children whose ends the conversation lacks.
+    pub children: Vec<ChildState>,
     /// The CA certificates of the report endpoint; none before the operator has a CA.
     pub report_ca: Option<String>,
 }
@@ -64,6 +71,7 @@ async fn fetch_sources(context: &Context, fetched: &FetchedJob, attempt: u32) ->
     let bound = job.spec.resources.values().filter_map(claim_name);
     let claims = bound.chain([names::MEMORY_CLAIM]);
     let claims = claims.filter_map(|name| Some((name.to_owned(), context.caches.claims.get(namespace, name)?)));
+    let open: Vec<&str> = open_calls(&fetched.status).collect();
     Ok(AttemptSources {
         attempt,
         after_disruption: false,
@@ -74,6 +82,9 @@ async fn fetch_sources(context: &Context, fetched: &FetchedJob, attempt: u32) ->
         continued: job.spec.continues.as_ref().and_then(|name| context.caches.jobs.get(namespace, name)),
         decisions: fetch_decisions(context, fetched).await?,
         tenant_tools: context.tenant_limits(namespace).tools(),
+        // An unknown depth is the largest one: the Job invokes no other.
+        depth: lineage(&context.caches, job).map_or(MAX_DEPTH, |lineage| depth(&lineage)),
+        children: states(context, job, &open).await,
         report_ca: context.report_ca_bundle.pem(),
     })
 }
@@ -84,7 +95,7 @@ fn claim_name(binding: &Binding) -> Option<&str> {
 }
 
 /// Reads the revision that the Job runs on, or else the current one of its Skill.
-async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<Option<ConfigMap>, Error> {
+pub async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<Option<ConfigMap>, Error> {
     let skill_status = fetched.skill.as_ref().and_then(|skill| skill.0.as_ref().ok()?.status.as_ref());
     let current = skill_status.and_then(|SkillStatus { revision, .. }| revision.as_ref());
     let Some(RevisionRef { name, .. }) = fetched.status.skill_revision.as_ref().or(current) else { return Ok(None) };

@@ -15,6 +15,7 @@ pub(super) fn queued_job(job: &Job) -> QueuedJob {
         name: job.name_any(),
         uid: job.uid().unwrap_or_default(),
         has_started: job.status.as_ref().is_some_and(|status| status.attempt.is_some()),
+        is_child: job.spec.parent.is_some(),
         created: job.metadata.creation_timestamp.as_ref().map(|created| created.0),
     }
 }

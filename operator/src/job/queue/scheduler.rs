@@ -1,12 +1,13 @@
 //! Decides which Jobs may start: pure, with the clock as an input.
 //!
 //! A Job has a place from the moment at which it may create a pod until its pod is terminal or gone. A free place goes to the namespace
-//! with the fewest places that has a Job to start; in it, to the Skill with the fewest places; of this Skill, to the oldest Job. Jobs that
-//! had a pod before come first. If two namespaces (or Skills) have as many places, the one whose latest place is older comes first. So
-//! every waiting Job starts after a bounded number of ends of others, and many Jobs of one namespace do not delay another namespace.
+//! with the fewest places that has a Job to start; in it, to the Skill whose first Job is a child, or else to the one with the fewest places;
+//! of this Skill, to the oldest Job. Jobs that had a pod before come first, then children. If two namespaces (or Skills) have as many
+//! places, the one whose latest place is older comes first. So every waiting Job starts after a bounded number of ends of others, and many
+//! Jobs of one namespace do not delay another namespace.
 
 use super::quota::Quota;
-use super::values::{Answer, Maxima, QueueLength, QueuedJob, Rank, Scope};
+use super::values::{Answer, Maxima, Precedence, QueueLength, QueuedJob, Rank, Scope};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 
@@ -48,7 +49,7 @@ struct Skill {
 }
 
 /// The order in which a free place is offered to a Skill.
-type Order<'a> = (u32, u64, u32, u64, &'a str, &'a str);
+type Order<'a> = (u32, u64, bool, u32, u64, &'a str, &'a str);
 
 impl Scheduler {
     /// Asks for a place for a Job that can start. Returns the answer, and the other Jobs that may start now.
@@ -317,7 +318,9 @@ fn is_full(running: u32, maximum: Option<u32>) -> bool {
 }
 
 fn order<'a>(namespace_name: &'a str, namespace: &Namespace, name: &'a str, skill: &Skill) -> Order<'a> {
-    (namespace.running, namespace.latest, skill.running, skill.latest, namespace_name, name)
+    let is_child =
+        skill.waiting.first_key_value().is_some_and(|((precedence, ..), _)| *precedence == Precedence::Child);
+    (namespace.running, namespace.latest, !is_child, skill.running, skill.latest, namespace_name, name)
 }
 
 #[cfg(test)]

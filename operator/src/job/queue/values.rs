@@ -15,16 +15,34 @@ pub struct QueuedJob {
     pub uid: String,
     /// True if the Job had a pod before. It continues before Jobs that never had one.
     pub has_started: bool,
+    /// True if another Job invoked the Job. It starts before Jobs that people created, because the other one waits for it.
+    pub is_child: bool,
     /// The creation time.
     pub created: Option<Timestamp>,
 }
 
 /// The order of the Jobs of a Skill. Jobs of one second, which is the resolution of creation times, are in the order of their names.
-pub(super) type Rank = (bool, Option<Timestamp>, String, String);
+pub(super) type Rank = (Precedence, Option<Timestamp>, String, String);
+
+/// The Jobs that come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Precedence {
+    /// A Job that had a pod before.
+    Started,
+    /// A Job that another one invoked.
+    Child,
+    /// Any other Job.
+    New,
+}
 
 impl QueuedJob {
     pub(super) fn rank(&self) -> Rank {
-        (!self.has_started, self.created, self.name.clone(), self.uid.clone())
+        let precedence = match (self.has_started, self.is_child) {
+            (true, _) => Precedence::Started,
+            (false, true) => Precedence::Child,
+            (false, false) => Precedence::New,
+        };
+        (precedence, self.created, self.name.clone(), self.uid.clone())
     }
 }
 

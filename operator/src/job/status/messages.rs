@@ -6,7 +6,7 @@ use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{AskedQuestion, HeldCall, JobStatus};
+use bloomery_crds::v1alpha1::{AskedQuestion, ChildJob, HeldCall, JobStatus};
 use std::collections::BTreeSet;
 
 /// The maximum size of a quoted question or reply in a message, in bytes. The status and the spec have the full texts.
@@ -24,6 +24,7 @@ pub fn phase_health(status: &JobStatus) -> Health {
         }
         Some(Phase::AwaitingApproval) => return approval_health(status, &approvers(status)),
         Some(Phase::AwaitingReply) => (Reason::AwaitingReply, question_message(status)),
+        Some(Phase::AwaitingJob) => (Reason::AwaitingJob, children_message(status)),
         Some(Phase::Queued) => (
             Reason::Parked,
             format!("attempt {number} parked with its log written, and the Job continues in a new pod"),
@@ -91,6 +92,7 @@ pub fn outcome_health(outcome: &Outcome) -> Health {
         | Phase::Running
         | Phase::AwaitingApproval
         | Phase::AwaitingReply
+        | Phase::AwaitingJob
         | Phase::Finalizing => Health::Stalled(Reason::Failed, message),
     }
 }
@@ -134,6 +136,29 @@ fn question_message(status: &JobStatus) -> String {
         }),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// The message of open children: each with what it waits for.
+fn children_message(status: &JobStatus) -> String {
+    let open = status.children.iter().filter(|child| !child.settled && child.refused.is_none());
+    let sentences: Vec<String> = open.map(child_message).collect();
+    if sentences.is_empty() {
+        return format!("a Job that this one invoked has not ended; {} shows which", log_location(status));
+    }
+    join_sentences(&sentences, MAX_LIST_BYTES)
+}
+
+fn child_message(child: &ChildJob) -> String {
+    let ChildJob { skill, name, phase, .. } = child;
+    let Some(name) = name else { return format!("A Job of the Skill {skill} is not created yet.") };
+    let waits = match phase {
+        Some(Phase::AwaitingApproval) => "waits for the approval of a call",
+        Some(Phase::AwaitingReply) => "waits for the answer to a question",
+        Some(Phase::AwaitingJob) => "waits for a Job that it invoked",
+        Some(phase) if phase.is_terminal() => "has ended",
+        Some(_) | None => "has not ended",
+    };
+    format!("The Job {name} of the Skill {skill} {waits}: kubectl bloomery get {name} shows it.")
 }
 
 /// The name of a Job, derived from the name of its pod; the placeholder `JOB` if it has none.

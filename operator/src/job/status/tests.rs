@@ -371,6 +371,31 @@ fn a_change_of_the_message_alone_is_detected() {
     assert_eq!(job().status, None);
 }
 
+#[test]
+fn a_job_that_waits_for_its_children_names_each_and_what_it_waits_for() {
+    let child = |name: &str, phase| ChildJob {
+        skill: "reviewer".into(),
+        name: Some(name.into()),
+        phase: Some(phase),
+        ..ChildJob::default()
+    };
+    let waits = status(1, Phase::AwaitingJob);
+    let settled = ChildJob { settled: true, ..child("refund-0", Phase::Succeeded) };
+    let requested = ChildJob { skill: "auditor".into(), ..ChildJob::default() };
+    let children = vec![settled, child("refund-1", Phase::AwaitingReply), child("refund-2", Phase::Pending), requested];
+    let after = with_children(waits.clone(), children.clone(), &stamp(9));
+    let ready = conditions::find(&after.conditions, ConditionType::Ready).unwrap();
+    assert_eq!(
+        ready.message,
+        "The Job refund-1 of the Skill reviewer waits for the answer to a question: kubectl bloomery get refund-1 shows it. \
+         The Job refund-2 of the Skill reviewer has not ended: kubectl bloomery get refund-2 shows it. A Job of the Skill \
+         auditor is not created yet."
+    );
+    assert_eq!(with_children(after.clone(), children.clone(), &stamp(99)), after);
+    let running = with_children(status(1, Phase::Running), children, &stamp(9));
+    assert_eq!((running.children.len(), running.conditions), (4, vec![]), "the conditions of its worker stay");
+}
+
 mod people;
 
 #[test]

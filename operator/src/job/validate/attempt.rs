@@ -2,6 +2,7 @@
 
 use crate::mcp_container::sidecar::Sidecar;
 use crate::network::destination::Destination;
+use bloomery_crds::children::ChildState;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
@@ -78,6 +79,12 @@ pub struct ValidAttempt {
     pub pins: Option<ToolPins>,
     /// The tool policy of the tenant.
     pub tenant_tools: Option<ToolPolicy>,
+    /// The depth of the Job among parents and children.
+    pub depth: u32,
+    /// The states of the children whose ends the conversation lacks.
+    pub children: Vec<ChildState>,
+    /// The time that the worker waits for a child before it parks, in seconds; none for the default.
+    pub child_wait_seconds: Option<u32>,
     /// The report endpoint.
     pub report: ReportEndpoint,
     /// True if only one node at a time can mount the memory.

@@ -144,7 +144,7 @@ pub(super) fn pins(compiled: &SkillSpec, skill: Option<&Guarded<Skill>>) -> Opti
 
 /// Reads a revision from its ConfigMap, and verifies its digest. The scripts, which the pod mounts from keys of their own, must be those
 /// of the revision.
-pub(super) fn open_revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
+pub fn open_revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
     const REMEDY: &str = ". Delete that ConfigMap, and the operator creates it again from the Skill";
     let unusable =
         |why: String| Wait::new(Reason::SkillNotReady, format!("the revision {} cannot be used: {why}", expected.name));

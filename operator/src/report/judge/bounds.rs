@@ -4,11 +4,13 @@
 //! bounded only here. A report that the API server would refuse is refused before it costs a write.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};
+use bloomery_crds::children::{ChildRequest, MAX_OPEN_CHILDREN};
 use bloomery_crds::report::{
     HeldCallDetails, MAX_ENTITIES_BYTES, MAX_FIELDS_BYTES, MAX_REMARK_BYTES, MAX_REMARKS, MAX_TOOL_NAMES, Projection,
 };
 use bloomery_crds::v1alpha1::{
-    ApprovalSpec, AskedQuestion, FeatureResult, HeldCall, Reply, ToolName, WaitingFor, WorkflowProgress,
+    ApprovalSpec, AskedQuestion, FeatureResult, HeldCall, ParentJob, Reply, RequestedChild, ToolName, WaitingFor,
+    WorkflowProgress,
 };
 use serde_json::{Map, Value};
 
@@ -43,6 +45,22 @@ pub(super) fn hold_fault(hold: &HeldCallDetails) -> Option<String> {
         .or_else(|| too_long("hold.goal", goal, ApprovalSpec::MAX_GOAL_BYTES))
         .or_else(|| too_many("hold.events", events.len(), ApprovalSpec::MAX_EVENTS))
         .or_else(|| events.iter().find_map(|event| too_long("an event of hold", event, ApprovalSpec::MAX_EVENT_BYTES)))
+}
+
+/// Describes the first part of the requests for children that does not fit into a status; none if all parts fit. A request that fits and
+/// cannot be followed is refused in the status.
+pub(super) fn children_fault(children: &[ChildRequest]) -> Option<String> {
+    too_many("children", children.len(), MAX_OPEN_CHILDREN).or_else(|| children.iter().find_map(child_fault))
+}
+
+fn child_fault(child: &ChildRequest) -> Option<String> {
+    let ChildRequest { call, digest: _, skill, goal: _, resources, limits: _ } = child;
+    too_long("children.call", call, ParentJob::MAX_CALL_BYTES)
+        .or_else(|| too_long("children.skill", skill, MAX_NAME_CHARS - 1))
+        .or_else(|| too_many("children.resources", resources.len(), RequestedChild::MAX_RESOURCES))
+        .or_else(|| {
+            resources.iter().find_map(|name| too_long("children.resources", name, RequestedChild::MAX_RESOURCE_BYTES))
+        })
 }
 
 /// Describes the first part of a projection that does not fit into a status; none if all parts fit.

@@ -92,6 +92,37 @@ fn a_call_that_people_were_asked_about_stays_on_record_until_the_job_ends() {
 }
 
 #[test]
+fn a_worker_that_parks_for_a_child_makes_the_job_wait_for_it() {
+    let request: bloomery_crds::children::ChildRequest = serde_json::from_value(serde_json::json!({
+        "call": "c-1", "digest": bloomery_crds::Digest::of_bytes(b""), "skill": "reviewer", "goal": "Review", "limits": {},
+    }))
+    .unwrap();
+    let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
+    let asks = Report { children: vec![request], ..report(1, 1, 5, Phase::Running) };
+    assert!(is_urgent_report(&running, &asks), "the leader creates the child");
+    let asked = apply(&running, &asks);
+    assert_eq!((asked.phase, asked.children.len()), (Some(Phase::Running), 1));
+    let parks = Report { end: Some(PodEnd::Parked(ParkReason::Children)), ..asks.clone() };
+    assert!(is_urgent_report(&asked, &parks));
+    let waits = apply(&asked, &parks);
+    assert_eq!((waits.phase, reason(&waits).as_str()), (Some(Phase::AwaitingJob), "AwaitingJob"));
+    assert!(!waits.awaits_people() && waits.waiting_for.is_none());
+    let late = Report { end: None, ..parks.clone() };
+    assert_eq!(apply(&waits, &late).phase, Some(Phase::AwaitingJob));
+    // People decide on a call only after the child has ended, or the worker would park for them.
+    let mut with_call = parks;
+    (with_call.projection.waiting_for, with_call.projection.log) = (held(7).projection.waiting_for, log_at(7));
+    let waits = apply(&asked, &with_call);
+    assert_eq!((waits.asked_calls, waits.waiting_for.unwrap().since), (vec![], None));
+    let ended = apply(&asked, &report(1, 1, 9, Phase::Succeeded));
+    assert!(ended.children[0].settled && ended.children[0].request.is_none());
+}
+
+fn log_at(events: u64) -> LogPosition {
+    report(1, 1, events, Phase::Running).projection.log
+}
+
+#[test]
 fn a_report_resets_the_number_of_silent_attempts() {
     let mut started = status(3, Phase::Starting);
     started.attempt.as_mut().unwrap().silent = Some(2);

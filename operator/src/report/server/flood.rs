@@ -77,7 +77,7 @@ impl Endpoint {
         let (acceptor, ca) = bloomery_testkit::tls::localhost();
         let listener = listen::bind(SocketAddr::from(([0; 4], 0))).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], listener.local_addr().unwrap().port()));
-        let router = router(Arc::new(Service::new(api.operator().await)), TIMEOUTS);
+        let router = router(Arc::new(Service::new(api.operator().await, CancellationToken::new())), TIMEOUTS);
         let connections = Connections::new(max_connections);
         tokio::spawn(async move {
             accept_connections(listener, acceptor, router, &connections, &CancellationToken::new()).await;

@@ -60,7 +60,7 @@ fn starting() -> FakeApi {
 }
 
 async fn endpoint(api: &FakeApi) -> Router {
-    router(Arc::new(Service::new(api.operator().await)), TIMEOUTS)
+    router(Arc::new(Service::new(api.operator().await, CancellationToken::new())), TIMEOUTS)
 }
 
 async fn post(router: &Router, body: impl Into<Body>) -> (u16, Value) {
@@ -121,6 +121,57 @@ async fn a_short_conversation_costs_two_writes() {
     assert_eq!(api.writes().len(), 2);
     let status = &api.get(JOB)["status"];
     assert_eq!((&status["phase"], &status["log"]["events"]), (&json!("Succeeded"), &json!(9)));
+}
+
+#[tokio::test]
+async fn a_requested_child_is_recorded_at_once_and_its_state_is_in_each_answer() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    let request = json!({
+        "call": "c-1", "digest": format!("sha256:{}", "0".repeat(64)), "skill": "reviewer", "goal": "Review",
+        "limits": { "steps": 3 },
+    });
+    let with_children = |events, children: Value| {
+        let mut report = serde_json::to_value(fixtures::report(1, 1, events, Phase::Running)).unwrap();
+        report["children"] = children;
+        report.to_string()
+    };
+    post(&router, report(3, Phase::Running)).await;
+    api.writes();
+    let (status, answer) = post(&router, with_children(5, json!([request]))).await;
+    let name = bloomery_crds::children::name("refund", "cs-tier-1", UID, "c-1");
+    let running = json!([{ "call": "c-1", "job": name, "state": "running" }]);
+    assert_eq!((status, &answer["ack"], &answer["children"]), (200, &json!(5), &running));
+    let recorded = &api.get(JOB)["status"]["children"];
+    assert_eq!((&recorded[0]["request"]["goal"], &recorded[0]["name"]), (&json!("Review"), &Value::Null));
+    assert_eq!(post(&router, with_children(5, json!([request]))).await.1["children"], running);
+    assert_eq!(api.writes(), [format!("status {JOB}")], "the request is recorded once");
+    // A report that waits is answered at once if its worker has to know something.
+    let mut blank = serde_json::from_str::<Value>(&with_children(6, json!([request]))).unwrap();
+    (blank["children"][0]["call"], blank["children"][0]["goal"]) = (json!("c-2"), json!(" "));
+    blank["waitSeconds"] = json!(20);
+    let (_, answer) = post(&router, blank.to_string()).await;
+    assert!(answer["children"][0]["state"]["refused"]["reason"].as_str().unwrap().contains("goal: "), "{answer}");
+    let many = json!(vec![request; 5]);
+    let (status, answer) = post(&router, with_children(7, many)).await;
+    assert_eq!((status, answer["error"].as_str().unwrap().contains("children: 5 items")), (422, true), "{answer}");
+}
+
+#[tokio::test]
+async fn the_skills_that_a_job_may_invoke_are_read_with_the_token_of_a_worker() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    let page = |token: Option<String>| {
+        let request = Request::get(format!("{SKILLS_PATH}?after=a"));
+        let request = token
+            .into_iter()
+            .fold(request, |request, token| request.header("authorization", format!("Bearer {token}")));
+        request.body(Body::empty()).unwrap()
+    };
+    assert_eq!(answer(&router, page(None)).await.0, 401);
+    let (status, refused) = answer(&router, page(Some(token()))).await;
+    assert_eq!(status, 503, "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("does not exist"), "the revision is missing: {refused}");
 }
 
 #[tokio::test]
@@ -331,7 +382,7 @@ const BRIEF: Timeouts = Timeouts { headers: Duration::from_millis(10), body: Dur
 #[tokio::test]
 async fn a_connection_with_half_a_request_is_closed() {
     let api = starting();
-    let router = router(Arc::new(Service::new(api.operator().await)), BRIEF);
+    let router = router(Arc::new(Service::new(api.operator().await, CancellationToken::new())), BRIEF);
     let headers = format!("POST {PATH} HTTP/1.1\r\nHost: operator\r\nAuthorization: Bearer {}\r\n", token());
     let half_body = format!("{headers}Content-Length: 1000\r\n\r\n{{");
     let answer = answer_to_start(router.clone(), &half_body).await;
@@ -559,7 +610,7 @@ async fn probing_of(skill: &Skill, change: fn(&mut Pod)) -> (FakeApi, Router) {
     let mut pod = context.pod_seals.sealed(probe_pod());
     change(&mut pod);
     api.put(PROBE_POD, serde_json::to_value(pod).unwrap());
-    (api, router(Arc::new(Service::new(context)), TIMEOUTS))
+    (api, router(Arc::new(Service::new(context, CancellationToken::new())), TIMEOUTS))
 }
 
 async fn post_probe(router: &Router, report: &ProbeReport) -> (u16, Value) {

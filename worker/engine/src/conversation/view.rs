@@ -8,10 +8,11 @@ use crate::people::{self, Statement};
 use crate::run::Run;
 use crate::stages::approval;
 use crate::stages::attachment;
-use crate::stages::calls::Call;
 use crate::stages::calls::gate::Gate;
+use crate::stages::calls::{Call, child};
 use crate::stages::questions::Questions;
 use crate::tool::{CatalogueTool, ListedTool};
+use bloomery_crds::children::VisibleSkill;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use serde_json::Value;
@@ -61,6 +62,12 @@ impl Conversation {
     /// Returns the pre-tool gate in the present state.
     pub fn pre_tool_gate(&self) -> Gate<'_> {
         Gate::new(&self.shared)
+    }
+
+    /// Returns the events that start the child of a call under the name `job`, or the event of the call's failure. `skills` are the
+    /// Skills that the Job may invoke.
+    pub fn start_child(&self, call: &CallId, skills: &[VisibleSkill], job: String) -> Vec<Event> {
+        child::start(call, skills, job, &self.shared)
     }
 
     /// The questions to people.

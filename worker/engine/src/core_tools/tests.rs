@@ -95,6 +95,25 @@ fn the_tools_of_the_memory_bank_follow_the_skill_s_bank_use(
     assert!(!visible(&run).contains(&MEMORY_WRITE.to_owned()));
 }
 
+#[rstest]
+#[case::named(&["billing"], true, &[USE_SKILL, FOCUS_READ])]
+#[case::none_named(&[], true, &[])]
+#[case::no_children(&["*"], false, &[])]
+fn use_skill_is_offered_if_the_job_can_have_children_and_its_skill_names_skills(
+    #[case] skills: &[&str],
+    #[case] can_have_children: bool,
+    #[case] tools: &[&str],
+) {
+    let mut run = Run { can_have_children, ..run_with(Vec::new()) };
+    run.skill.skills = skills.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(visible(&run), tools);
+    let offered = offered(&run, &[]);
+    let invokes = offered.iter().find(|tool| tool.name == USE_SKILL);
+    assert!(invokes.is_none_or(|tool| !tool.read_only && !tool.idempotent));
+    // A tool of the server does not replace it.
+    assert!(catalogue::fix(&run, vec![listed(USE_SKILL)]).iter().all(|tool| tool.source == ToolSource::Core));
+}
+
 fn features(named: &[(&str, bool)]) -> Vec<Feature> {
     let feature = |(name, optional): &(&str, bool)| json!({"name": name, "testScenario": "Given x", "expectedResult": "y", "optional": optional});
     named.iter().map(|named| serde_json::from_value(feature(named)).unwrap()).collect()
@@ -246,6 +265,8 @@ fn every_core_tool_is_known_by_name_and_has_a_schema_that_compiles() {
     run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
     run.skill.docs = Some("# Refunds".to_owned());
     run.skill.features = features(&[("express", true)]);
+    run.skill.skills = vec!["*".to_owned()];
+    run.can_have_children = true;
     let tools = offered(&run, &[]);
     let mut known: Vec<&str> = names();
     let mut given: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();

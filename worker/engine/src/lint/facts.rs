@@ -40,10 +40,11 @@ pub(super) fn findings(
     findings
 }
 
-/// Warns of a source that the model can write: the result of a tool with effects may repeat the arguments of the call.
+/// Warns of a source that the model can write: the result of a tool with effects, or the answer of a child, may repeat the arguments of the
+/// call.
 fn untrusted_source(path: &str, pattern: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
     let is_read_only = |tool: &str| {
-        core_tools::names().contains(&tool)
+        (core_tools::names().contains(&tool) && tool != core_tools::USE_SKILL)
             || spec.declaration_of(tool).is_some_and(|declared| declared.read_only == Some(true))
     };
     let (tool, _) = known.matching(pattern).find(|(tool, _)| !is_read_only(tool))?;

@@ -95,6 +95,7 @@ fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
     let can_have = |name: &str| match name {
         core_tools::SKILL_DOC => spec.docs.is_some(),
         core_tools::APPLY_FEATURE => !spec.features.is_empty(),
+        core_tools::USE_SKILL => !spec.skills.is_empty(),
         _ => has_endpoint || !core_tools::http::NAMES.contains(&name),
     };
     let tools = core_tools::definitions().into_iter().filter(|tool| can_have(&tool.name));

@@ -16,7 +16,7 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
 fn check(path: &str, limit: &CallLimit, known: &KnownTools) -> Vec<Finding> {
     let tools: Vec<(&str, &Signature)> = known.matching(&limit.tool).collect();
     let mut findings = Vec::new();
-    if !tools.is_empty() && tools.iter().all(|(tool, _)| core_tools::is_reserved(tool)) {
+    if !tools.is_empty() && tools.iter().all(|(tool, _)| core_tools::acts_on_conversation(tool)) {
         let message = format!("limits do not apply to {}", limit.tool);
         findings.push(Finding::error(format!("{path}.tool"), message).hint("they act only on the conversation"));
     }
@@ -25,7 +25,7 @@ fn check(path: &str, limit: &CallLimit, known: &KnownTools) -> Vec<Finding> {
         findings.push(Finding::error(format!("{path}.max"), message));
     }
     if let Some(argument) = &limit.sum {
-        let limited = tools.into_iter().filter(|(tool, _)| !core_tools::is_reserved(tool)).collect::<Vec<_>>();
+        let limited = tools.into_iter().filter(|(tool, _)| !core_tools::acts_on_conversation(tool)).collect::<Vec<_>>();
         findings.extend(check_argument(&format!("{path}.sum"), argument, &limit.tool, &limited, known));
     }
     findings

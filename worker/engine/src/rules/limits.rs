@@ -104,10 +104,10 @@ impl Limits {
         self.of_tool(tool).filter_map(objection).collect()
     }
 
-    /// Returns the limits on a tool. The tools with a reserved name act only on the conversation.
+    /// Returns the limits on a tool. Tools that act only on the conversation have none.
     fn of_tool(&self, tool: &str) -> impl Iterator<Item = (usize, &CallLimit)> {
         let limits = self.0.iter().enumerate();
-        limits.filter(move |(_, limit)| !core_tools::is_reserved(tool) && matches(&limit.tool, tool))
+        limits.filter(move |(_, limit)| !core_tools::acts_on_conversation(tool) && matches(&limit.tool, tool))
     }
 }
 

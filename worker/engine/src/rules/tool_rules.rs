@@ -1,6 +1,7 @@
 //! The rules of a Skill about one tool: `tools[].policy` and `policy.approvals`.
 
 use crate::condition::{self, Condition, Subject};
+use crate::core_tools::use_skill;
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
 use bloomery_crds::tool_pattern::matches;
@@ -121,14 +122,24 @@ impl ToolRules {
     }
 
     /// Adds the rule of `policy.effects` to a tool that no rule names, if its calls may have an effect.
-    pub(super) fn or_default(mut self, tool: &CatalogueTool, effects: Option<EffectPolicy>) -> Self {
+    pub(super) fn or_default(
+        mut self,
+        tool: &CatalogueTool,
+        effects: Option<EffectPolicy>,
+        conditions: &mut Conditions<'_>,
+    ) -> Self {
         let (action, consequence) = match effects {
             Some(EffectPolicy::RequireApproval) => (ApprovalAction::RequireApproval, "its calls need approval"),
             Some(EffectPolicy::Deny) => (ApprovalAction::Deny, "its calls are denied"),
             Some(EffectPolicy::Allow) | None => return self,
         };
         let (when, why) = match (tool.read_only, self.sends.is_empty()) {
-            (false, _) => (Applies::Always, "no rule has the name of this tool".to_owned()),
+            (false, _) => {
+                let is_use_skill = use_skill::is_use_skill(tool);
+                let when =
+                    if is_use_skill { Applies::When(conditions.get(use_skill::INVOKES)) } else { Applies::Always };
+                (when, "no rule has the name of this tool".to_owned())
+            }
             (true, false) => {
                 let sends = std::mem::take(&mut self.sends);
                 let why =

@@ -10,6 +10,7 @@ fn job(namespace: &str, skill: &str, number: usize) -> QueuedJob {
         name: format!("j{number}"),
         uid: format!("{namespace}/{skill}/{number:04}"),
         has_started: false,
+        is_child: false,
         created: Some(at(i64::try_from(number).unwrap())),
     }
 }
@@ -84,6 +85,24 @@ fn the_oldest_job_of_a_skill_starts_first_and_one_that_had_a_pod_before_it() {
     scheduler.request(&resumed, &maxima, at(0));
     let uid = |number: usize| job("acme", "refunds", number).uid;
     assert_eq!(starts(&mut scheduler, &[&uid(7)], 4), [uid(8), uid(3), uid(5), uid(9)]);
+}
+
+#[test]
+fn a_child_starts_before_jobs_that_people_created_in_its_namespace() {
+    let mut scheduler = Scheduler::default();
+    let maxima = maxima(1);
+    for number in [0, 1, 2] {
+        scheduler.request(&job("acme", "refunds", number), &maxima, at(0));
+    }
+    let child = |skill: &str, number| QueuedJob { is_child: true, ..job("acme", skill, number) };
+    let resumed = QueuedJob { has_started: true, ..job("acme", "refunds", 9) };
+    for queued in [child("refunds", 7), resumed, child("reviews", 8)] {
+        scheduler.request(&queued, &maxima, at(0));
+    }
+    let uid = |skill: &str, number: usize| job("acme", skill, number).uid;
+    let order = starts(&mut scheduler, &[&uid("refunds", 0)], 5);
+    assert_eq!(order[0], uid("reviews", 8), "the first Job of the other Skill is no child");
+    assert_eq!(order[1..], [uid("refunds", 9), uid("refunds", 7), uid("refunds", 1), uid("refunds", 2)]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The fold of the events about calls.
 
+use super::child;
 use super::state::{Call, CallState, Settlement, failed_text};
 use crate::core_tools;
 use crate::event::{Answer, Arguments, CallId, Event, ReservationAnswer, RulingReason};
@@ -27,8 +28,16 @@ pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
         Event::ToolSkipped { call, because } => settle(call, Settlement::Skipped, &skipped_text(because), shared),
         Event::ToolStarted { call } => mark_started(call, shared),
         Event::ToolCompleted { call, text } => complete_with(call, text, /*result*/ Some(text), shared),
-        Event::ToolFailed { call, text } => fail(call, text, shared),
-        Event::ToolIndeterminate { call, text } => retry_or_lose(call, text, shared),
+        Event::ToolFailed { call, text } => {
+            child::take_failure(call, shared);
+            fail(call, text, shared);
+        }
+        Event::ToolIndeterminate { call, text } => {
+            child::take_loss(call, shared);
+            retry_or_lose(call, text, shared);
+        }
+        Event::ChildStarted { call, job, skill, limits } => child::take_start(call, job, skill, limits, shared),
+        Event::ChildCompleted { call, end } => child::take_end(call, end, shared),
         Event::ResultOffloaded { call, excerpt, .. } => take_excerpt(call, excerpt, shared),
         Event::CatalogueDrifted { changed, missing, .. } => apply_drift(changed, missing, shared),
         Event::CatalogueUnpinned { tools } => shared.catalogue.add_unpinned(tools),
@@ -67,6 +76,10 @@ pub(crate) fn complete(id: &CallId, text: &str, shared: &mut Shared) {
 /// Settles a call that was answered, and records its evidence. `text` is for the model, and `result` for conditions.
 pub(crate) fn complete_with(id: &CallId, text: &str, result: Option<&str>, shared: &mut Shared) {
     let Some(tool) = tool_of(id, shared) else { return };
+    // A list of Skills is no step of a workflow, no fact and no evidence.
+    if !tool.read_only && shared.calls.get(id).is_some_and(|call| shared.is_read(call)) {
+        return settle(id, Settlement::Completed, text, shared);
+    }
     let (gives_evidence, name, read_only) = (core_tools::gives_evidence(tool), tool.name.clone(), tool.read_only);
     let Shared { calls, record, rules, seq, .. } = shared;
     let arguments = calls.get(id).and_then(|call| call.arguments.as_ref());
@@ -131,7 +144,7 @@ fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared:
     }
     let Some(call) = shared.calls.get_mut(id) else { return };
     let (tool, tries) = (call.tool.clone(), call.tries);
-    let is_read = shared.catalogue.tool(&tool).is_some_and(|tool| tool.read_only);
+    let is_read = shared.calls.get(id).is_some_and(|call| shared.is_read(call));
     // A read has no `tool.started`: a lost worker may have sent one that was allowed.
     let may_have_happened = tries > 0 || is_read && call.state == CallState::Allowed;
     if verdict == Verdict::Deny && !may_have_happened {

@@ -35,7 +35,7 @@ pub struct Gate<'a> {
     pub record: &'a Record,
     /// The id of the detected intent.
     pub intent: Option<&'a str>,
-    /// The number of calls that the gate has allowed so far.
+    /// The number of calls that the gate has allowed so far, and of those of children.
     pub allowed: u32,
     /// The calls that count towards `policy.limits`.
     pub spent: &'a Spent,
@@ -44,7 +44,8 @@ pub struct Gate<'a> {
 impl<'a> Gate<'a> {
     pub(crate) fn new(shared: &'a Shared) -> Self {
         let Shared { catalogue, rules, run, record, calls, spent, .. } = shared;
-        Self { catalogue, rules, run, record, intent: shared.intent_id(), allowed: calls.rulings().allowed, spent }
+        let allowed = calls.rulings().allowed.saturating_add(shared.budget.delegated().tool_calls);
+        Self { catalogue, rules, run, record, intent: shared.intent_id(), allowed, spent }
     }
 }
 
@@ -194,11 +195,11 @@ fn policy_objection(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
     refusal(run, tool.source, &tool.name).map(|detail| Objection::deny(GateReason::Policy, detail))
 }
 
-/// Denies a tool that the detected intent does not allow. The tools with a reserved name act only on the conversation.
+/// Denies a tool that the detected intent does not allow. An intent need not allow the tools that act only on the conversation.
 fn intent_objection(tool: &CatalogueTool, run: &Run, intent: Option<&str>) -> Option<Objection> {
     let supported = run.skill.intents.iter().flat_map(|intents| &intents.supported);
     let intent = supported.into_iter().find(|supported| Some(supported.id.as_str()) == intent)?;
-    let is_allowed = core_tools::is_reserved(&tool.name)
+    let is_allowed = core_tools::acts_on_conversation(&tool.name)
         || intent.tools.as_ref()?.iter().any(|pattern| matches(pattern, &tool.name));
     (!is_allowed).then(|| {
         let detail = format!("the intent {:?} does not allow the tool {:?}", intent.id, bounded(&tool.name, 128));

@@ -1,7 +1,8 @@
 //! The next step of the calls of the latest answer.
 
+use super::child;
 use super::gate::{self, Gate};
-use super::state::{Call, CallState};
+use super::state::{Call, CallState, Child};
 use super::subgoal;
 use crate::conversation::Conversation;
 use crate::core_tools::{ASK_USER, SUBGOAL_DONE};
@@ -27,6 +28,8 @@ enum CallKind {
     Question,
     /// A call of `subgoal_done`, which the engine answers.
     SubgoalDone,
+    /// A call that invokes a Skill. It ends with its child.
+    Child,
     /// Any other call, including a call of an unknown tool.
     Effect,
 }
@@ -44,7 +47,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let first = calls.iter().position(|call| !call.is_settled())?;
     let (before, open) = calls.split_at_checked(first)?;
     let kind = kind_of(open.first()?, shared);
-    if kind == CallKind::Effect
+    if matches!(kind, CallKind::Effect | CallKind::Child)
         && let Some(skipped) = skip_after_failure(open.first()?, before, shared)
     {
         return Some(Step::Record(vec![skipped]));
@@ -67,6 +70,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         CallKind::Read => run_reads(&group, shared),
         CallKind::Question => questions::next(&group, shared),
         CallKind::SubgoalDone => group.first().map(|call| Step::Record(subgoal::close(call, &shared.rules.workflows))),
+        CallKind::Child => group.first().map(|call| run_child(call, shared)),
         CallKind::Effect => group.first().map(|call| run_effect(call, shared)),
     };
     // Without a step, the whole group waits for people.
@@ -77,7 +81,8 @@ fn kind_of(call: &Call, shared: &Shared) -> CallKind {
     match call.tool.as_str() {
         ASK_USER => CallKind::Question,
         SUBGOAL_DONE => CallKind::SubgoalDone,
-        tool if shared.catalogue.tool(tool).is_some_and(|tool| tool.read_only) => CallKind::Read,
+        _ if shared.is_read(call) => CallKind::Read,
+        _ if shared.is_invocation(call) => CallKind::Child,
         _ => CallKind::Effect,
     }
 }
@@ -86,7 +91,7 @@ fn kind_of(call: &Call, shared: &Shared) -> CallKind {
 fn group<'a>(kind: CallKind, open: &'a [Call], shared: &Shared) -> Vec<&'a Call> {
     let size = match kind {
         CallKind::Read | CallKind::Question => usize::MAX,
-        CallKind::SubgoalDone | CallKind::Effect => 1,
+        CallKind::SubgoalDone | CallKind::Child | CallKind::Effect => 1,
     };
     let same_kind = open.iter().take_while(|call| kind_of(call, shared) == kind);
     same_kind.filter(|call| !call.is_settled()).take(size).collect()
@@ -166,6 +171,26 @@ fn depends_on(earlier: &[&Call], call: &Call, shared: &Shared) -> bool {
     missing.iter().any(|missing| earlier.iter().any(|call| name(call) == Some(missing.step)))
 }
 
+/// Starts the child of a call, or waits for its end.
+fn run_child<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
+    match &call.child {
+        Some(Child::Ended { text }) => {
+            Step::Record(vec![Event::ToolCompleted { call: call.id.clone(), text: text.clone() }])
+        }
+        Some(Child::Open { skill, limits, .. }) => {
+            child::request(call, skill, limits).map_or_else(|| lost_child(call), Step::AwaitChild)
+        }
+        // A worker records both events at once, so somebody else wrote this log.
+        None if shared.is_effect_under_way(call) => lost_child(call),
+        None => Step::InvokeSkill(&call.id),
+    }
+}
+
+fn lost_child(call: &Call) -> Step<'_> {
+    let text = "the log does not say which child was started".to_owned();
+    Step::Record(vec![Event::ToolIndeterminate { call: call.id.clone(), text }])
+}
+
 /// Runs a call with effect. A call that a lost worker had started is indeterminate: it may have happened.
 fn run_effect<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
     let was_started = matches!(call.state, CallState::Started { .. });
@@ -192,7 +217,7 @@ fn tool_call<'a>(call: &'a Call, shared: &'a Shared) -> Option<ToolCall<'a>> {
         arguments: arguments.text(),
         key: call_key(&call.id, shared),
         idempotent: tool.idempotent,
-        read_only: tool.read_only,
+        read_only: shared.is_read(call),
         sent_before: !tool.read_only && call.tries > 0,
         source: tool.source,
         definition: &tool.digest,

@@ -5,7 +5,7 @@ use crate::event::{Answer, Arguments, CallId, Decision, RequestedCall, Reservati
 use crate::stages::approval::Hold;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{HeldCall, PreTool, Ruling, Verdict};
+use bloomery_crds::v1alpha1::{HeldCall, Limits, PreTool, Ruling, Verdict};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +30,8 @@ pub struct Calls {
     evidence: BTreeMap<String, BTreeSet<[u8; 32]>>,
     /// The number of failures of each call, by tool and digest of the arguments.
     failures: BTreeMap<(String, Digest), u32>,
+    /// The number of children that were started.
+    children: usize,
 }
 
 impl Calls {
@@ -80,6 +82,16 @@ impl Calls {
         let times = self.failures.entry(identity).or_default();
         *times += u32::from(!is_repeated);
         *times
+    }
+
+    /// Counts a child that was started.
+    pub(super) fn count_child(&mut self) {
+        self.children += 1;
+    }
+
+    /// The number of children that were started.
+    pub(super) fn children(&self) -> usize {
+        self.children
     }
 
     /// Returns the tool of a call that has failed too often.
@@ -166,8 +178,29 @@ pub struct Call {
     pub reservation: Option<ReservationAnswer>,
     /// The number of times that the call was sent.
     pub tries: u32,
+    /// The child of the call, if it invokes a Skill.
+    pub child: Option<Child>,
     /// The result for the model, once the call is settled.
     pub result: String,
+}
+
+/// The child of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Child {
+    /// It was requested, and is not known to have ended.
+    Open {
+        /// The name of its Job.
+        job: String,
+        /// The name of its Skill.
+        skill: String,
+        /// The reserved limits.
+        limits: Limits,
+    },
+    /// It has ended.
+    Ended {
+        /// The result of the call, for the model.
+        text: String,
+    },
 }
 
 /// The progress of a call.
@@ -223,6 +256,7 @@ impl Call {
             uncounted: None,
             reservation: None,
             tries: 0,
+            child: None,
             result: String::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! The calls of an answer.
 
+mod children;
 mod facts;
 
 use crate::fixture::checks::*;

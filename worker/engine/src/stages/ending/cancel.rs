@@ -4,7 +4,7 @@ use super::finish::{finished, skip_unsettled_calls};
 use crate::conversation::Conversation;
 use crate::event::Event;
 use crate::shared::Shared;
-use crate::stages::calls::{Call, CallState};
+use crate::stages::calls::{Call, CallState, Child};
 use bloomery_crds::outcome::OutcomeCode;
 
 /// Returns the events that end the conversation. No call is started or repeated. The outcome names the calls whose outcome is
@@ -34,11 +34,12 @@ fn lost_text(code: OutcomeCode) -> String {
 }
 
 fn message(code: OutcomeCode, unknown_calls: &[&Call]) -> String {
-    let unknown_note = |call: &&Call| {
-        format!(
+    let unknown_note = |call: &&Call| match &call.child {
+        Some(Child::Open { job, skill, .. }) => format!(" The Job {job} of the Skill {skill} had not ended."),
+        _ => format!(
             " The call {} of {} was sent and its answer is not known: find out whether it happened.",
             call.id, call.tool
-        )
+        ),
     };
     let is_deleted = code == OutcomeCode::SkillDeleted;
     let why = if is_deleted { "The Job ended because the Skill was deleted." } else { "The Job was cancelled." };

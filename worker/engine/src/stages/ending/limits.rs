@@ -8,9 +8,16 @@ use bloomery_crds::v1alpha1::GateReason;
 /// Returns [`Event::LimitHit`] if the limit of steps forbids another request of the main loop.
 pub(crate) fn steps_spent(shared: &Shared) -> Option<Event> {
     let limit = shared.run.limits.steps;
-    (shared.budget.answers() >= limit).then(|| Event::LimitHit {
+    let of_children = shared.budget.delegated().steps;
+    (shared.budget.steps() >= limit).then(|| Event::LimitHit {
         code: OutcomeCode::StepLimit,
-        message: format!("the model has answered {limit} times, which is all that limits.steps allows"),
+        message: match of_children {
+            0 => format!("the model has answered {limit} times, which is all that limits.steps allows"),
+            of_children => format!(
+                "the model has answered {} times and the models of children {of_children} times: limits.steps allows {limit} together",
+                shared.budget.answers()
+            ),
+        },
     })
 }
 
@@ -30,7 +37,7 @@ pub(crate) fn tokens_spent(shared: &Shared, reserve: u64) -> Option<Event> {
 /// Returns [`Event::LimitHit`] if the duration or the tool calls are spent.
 pub(super) fn duration_or_calls_spent(shared: &Shared) -> Option<Event> {
     let limits = &shared.run.limits;
-    if shared.budget.worked_ms() >= limits.duration_seconds.saturating_mul(1000) {
+    if shared.budget.spent_ms() >= limits.duration_seconds.saturating_mul(1000) {
         let message =
             format!("{} s of work are over, which is all that limits.duration allows", limits.duration_seconds);
         return Some(Event::LimitHit { code: OutcomeCode::DurationLimit, message });

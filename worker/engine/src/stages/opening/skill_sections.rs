@@ -1,12 +1,13 @@
 //! The sections of the system prompt about what the Skill does: its goal, its features, and the headers of its documentation.
 
-use crate::core_tools::{APPLY_FEATURE, SKILL_DOC};
+use crate::core_tools::{APPLY_FEATURE, SKILL_DOC, USE_SKILL};
 use crate::rules::features::{self, ListedFeatures};
 use crate::shared::Shared;
 use crate::stage_prompt::list;
 use crate::tool::ToolSource;
 use bloomery_crds::docs::Docs;
-use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_crds::scripts;
+use bloomery_crds::v1alpha1::{FeatureExtension, SkillSpec};
 
 /// The most bytes of the headers of the documentation in the prompt.
 const MAX_OUTLINE_BYTES: usize = 1024;
@@ -26,8 +27,9 @@ pub(super) fn sections(shared: &Shared) -> Vec<String> {
     let can_apply = has_tool(APPLY_FEATURE);
     let required = required_section(&features::required(skill), can_apply);
     let optional = optional_section(&features::optional(skill), can_apply);
+    let means = means_section(shared, has_tool(USE_SKILL));
     let docs = skill.docs.as_deref().filter(|_| has_tool(SKILL_DOC)).map(docs_section);
-    [required, optional, docs].into_iter().flatten().collect()
+    [required, optional, means, docs].into_iter().flatten().collect()
 }
 
 fn required_section(ListedFeatures { lines, without_room }: &ListedFeatures<'_>, can_apply: bool) -> Option<String> {
@@ -60,6 +62,28 @@ fn further(beginning: &str, without_room: &[&str], end: &str) -> String {
     if without_room.is_empty() { String::new() } else { format!("\n\n{beginning}: {}.{end}", without_room.join(", ")) }
 }
 
+/// Returns the section about the tools that invoke the Skills and run the scripts of features.
+fn means_section(shared: &Shared, can_invoke: bool) -> Option<String> {
+    let skill = &shared.run.skill;
+    let extensions = || skill.features.iter().filter_map(|feature| feature.ext.as_ref());
+    let has_subskill = extensions().any(|FeatureExtension { subskill, .. }| subskill.is_some());
+    let invoke = (can_invoke && has_subskill).then(|| format!("Invoke a Skill that a feature names with {USE_SKILL}."));
+    let tools = scripts::tools_of(skill);
+    let of_script = |FeatureExtension { script, .. }: &FeatureExtension| {
+        let file = script.as_deref()?;
+        let (tool, _) = tools.iter().find(|(_, of_tool)| **of_tool == file)?;
+        let is_visible = shared.catalogue.visible().iter().any(|visible| visible.name == *tool);
+        is_visible.then(|| format!("Run the script `{file}` with the tool {tool}."))
+    };
+    let mut lines: Vec<String> = invoke.into_iter().collect();
+    for line in extensions().filter_map(of_script) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    (!lines.is_empty()).then(|| format!("# How to apply features\n{}", lines.join("\n")))
+}
+
 fn docs_section(markdown: &str) -> String {
     let (mut shown, mut omitted) = (String::new(), 0_usize);
     for line in Docs::new(markdown).outline() {
@@ -87,17 +111,27 @@ mod tests {
     use crate::conversation::Conversation;
     use crate::fixture;
     use crate::line::{Chain, EventTime};
+    use crate::run::Run;
+    use crate::tool::ListedTool;
     use serde_json::{Value, json};
 
     /// Returns the sections of a Skill with these fields.
     fn sections_of(fields: &Value) -> String {
-        let mut run = fixture::run();
+        sections_of_run(fields, false, Vec::new())
+    }
+
+    fn listed(name: &str) -> ListedTool {
+        ListedTool { name: name.into(), input_schema: json!({"type": "object"}), ..ListedTool::default() }
+    }
+
+    fn sections_of_run(fields: &Value, can_have_children: bool, listed: Vec<ListedTool>) -> String {
+        let mut run = Run { can_have_children, ..fixture::run() };
         let mut skill = serde_json::to_value(&run.skill).unwrap();
         skill.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         run.skill = serde_json::from_value(skill).unwrap();
         let mut conversation = Conversation::new(run.clone());
         let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
-        let (_, entry) = Chain::new("/test").append(fix_catalogue(&run, Vec::new()), stamp).unwrap();
+        let (_, entry) = Chain::new("/test").append(fix_catalogue(&run, listed), stamp).unwrap();
         conversation.apply(&entry);
         sections(&conversation.shared).join("\n\n")
     }
@@ -129,6 +163,21 @@ mod tests {
         - #refunds
           - #limits
         ");
+    }
+
+    #[test]
+    fn the_tools_that_invoke_skills_and_run_scripts_are_named_if_the_job_has_them() {
+        let mut scripted = feature("check", false, 1);
+        scripted["ext"] = json!({"script": "check.sh"});
+        let fields = json!({
+            "features": [feature("lookup", false, 1), scripted], "skills": ["find"],
+            "scripts": {"image": "busybox", "files": {"check.sh": "exit 0"}},
+        });
+        let sections = sections_of_run(&fields, true, vec![listed("script_check")]);
+        let how = "# How to apply features\nInvoke a Skill that a feature names with use_skill.\nRun the script `check.sh` with the tool script_check.";
+        assert!(sections.ends_with(how), "{sections}");
+        let without = sections_of_run(&fields, false, Vec::new());
+        assert!(!without.contains("use_skill") && !without.contains("script_check"), "{without}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::amount::Amount;
 use crate::event::{
-    Answer, Arguments, CallId, ContextKind, ContextPart, Decision, Directive, Event, FinalizationRuling, FullResult,
-    LimitUse, ModelFailure, PolishOutcome, QuestionId, QuestionSubject, RequestedCall, ReservationAnswer,
+    Answer, Arguments, CallId, ChildEnd, ContextKind, ContextPart, Decision, Directive, Event, FinalizationRuling,
+    FullResult, LimitUse, ModelFailure, PolishOutcome, QuestionId, QuestionSubject, RequestedCall, ReservationAnswer,
     ResourceSummary, RulingReason, SelectedBy, ToolProgress, UserQuestion,
 };
 use crate::tool::{CatalogueTool, ToolSource};
@@ -14,9 +14,9 @@ use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::tool_pins::ToolChange;
 use bloomery_crds::v1alpha1::{
-    DetectedIntent, FeatureResult, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall,
-    Limits, LlmCalls, ModelProvider, OutOfDomainAction, ResourceType, Stage, SuggestedAction, ToolPolicy, Usage,
-    Verdict,
+    ChildrenUsage, DetectedIntent, FeatureResult, FinalizationAttempt, FinalizationCode, FinalizationReason,
+    GateReason, HeldCall, Limits, LlmCalls, ModelProvider, OutOfDomainAction, ResourceType, Stage, SuggestedAction,
+    ToolPolicy, Usage, Verdict,
 };
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,7 @@ pub(super) fn all() -> Vec<Event> {
         unpinned(),
         tenant_tools(),
         validation(),
+        children(),
     ]
     .concat()
 }
@@ -555,6 +556,31 @@ fn validation() -> Vec<Event> {
         Event::FeatureTested { result: failed, usage: usage.clone() },
         Event::FeatureTested { result: passed, usage },
         Event::Finished { outcome, result: None },
+    ]
+}
+
+/// Children of the Job.
+fn children() -> Vec<Event> {
+    let duration = Some("1m30s".parse().unwrap());
+    let limits = Limits { steps: Some(1), tool_calls: Some(2), tokens: Some(3), duration };
+    let start =
+        |limits| Event::ChildStarted { call: call(), job: "refund-0a1b2c3d".into(), skill: "billing".into(), limits };
+    let usage = |children| Usage { input_tokens: 7, tool_calls: 1, children, ..Usage::default() };
+    let of_children = ChildrenUsage { steps: 1, tool_calls: 2, tokens: 3, seconds: 4 };
+    let fields = serde_json::from_value(json!({"status": "refunded"})).unwrap();
+    let end = |text, fields, usage| ChildEnd {
+        code: OutcomeCode::Succeeded,
+        message: "The answer passed every gate.".into(),
+        text,
+        fields,
+        usage,
+    };
+    vec![
+        Event::Parked { reason: ParkReason::Children },
+        start(limits),
+        start(Limits::default()),
+        Event::ChildCompleted { call: call(), end: end(Some("Refunded.".into()), fields, usage(Some(of_children))) },
+        Event::ChildCompleted { call: call(), end: end(None, Map::new(), usage(None)) },
     ]
 }
 

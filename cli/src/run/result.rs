@@ -1,0 +1,79 @@
+//! Prints the results of Jobs.
+
+use super::model;
+use super::prepare::PreparedJob;
+use super::screen::Screen;
+use crate::args::{ModelArgs, RunArgs};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::summary;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::Projection;
+use bloomery_engine::event::FullResult;
+use bloomery_worker::driver;
+use std::io::{self, Write};
+
+/// Prints the answer of a Job to stdout, and its outcome to stderr. With `--json`, stdout has the answer in the events. Returns the exit
+/// code.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn print(
+    job: &PreparedJob<'_>,
+    screen: &Screen,
+    exit: driver::Exit,
+    projection: &Projection,
+    result: Option<&FullResult>,
+) -> Result<Exit, Error> {
+    screen.close();
+    let PreparedJob { args, directory, document, .. } = job;
+    let key = &document.part.run_key;
+    match (exit, &projection.outcome) {
+        (driver::Exit::Finished, Some(outcome)) => {
+            if let Some(result) = result.filter(|_| !args.json) {
+                let unwritten = |error| Error::failed(format!("stdout cannot be written: {error}"));
+                summary::print_answer(&mut io::stdout().lock(), result)
+                    .or_else(ignore_closed_pipe)
+                    .map_err(unwritten)?;
+            }
+            let exit = summary::exit_of(exit, Some(outcome));
+            if !args.quiet || exit != Exit::Success {
+                let hint = unavailable_hint(outcome.code, args);
+                screen.print(&summary::outcome(outcome, result, hint, &projection.usage));
+            }
+        }
+        (driver::Exit::Finished, None) => screen.print("The Job has ended without an outcome."),
+        (driver::Exit::Parked(reason), _) => screen.print(&summary::parked(reason, &args.memory, directory, key)),
+        (driver::Exit::Superseded, _) => screen.print("Another process has taken over the Job. This process stops."),
+    }
+    let _ = io::stderr().flush();
+    Ok(summary::exit_of(exit, projection.outcome.as_ref()))
+}
+
+/// Returns the option that named a server that did not answer.
+fn unavailable_hint(code: OutcomeCode, args: &RunArgs) -> Option<&'static str> {
+    let ModelArgs { model, model_url, .. } = &args.model;
+    match code {
+        OutcomeCode::ModelUnavailable if model_url.is_some() => {
+            Some("The address of the model is that of --model-url.")
+        }
+        OutcomeCode::ModelUnavailable if model.as_deref().is_some_and(model::is_file) => {
+            Some("The address of the model is in the file of --model.")
+        }
+        OutcomeCode::McpUnavailable if args.mcp.url.is_some() => {
+            Some("The address of the MCP server is that of --mcp.")
+        }
+        OutcomeCode::McpUnavailable if !args.mcp.command.is_empty() => {
+            Some("The MCP server is the program of --mcp-command.")
+        }
+        OutcomeCode::McpUnavailable => {
+            Some("The address of the MCP server is mcp_server of the Skill; --mcp replaces it.")
+        }
+        _ => None,
+    }
+}
+
+/// Ignores the error of a closed pipe: `bloomery run ... | head`.
+fn ignore_closed_pipe(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+}
