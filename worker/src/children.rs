@@ -16,7 +16,7 @@ use tokio::time::Instant;
 const MAX_PAGES: usize = 64;
 
 /// The time limit for reading the Skills, with retries.
-const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+const LIST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The children of the Job of a pod.
 #[derive(Debug)]

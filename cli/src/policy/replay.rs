@@ -109,7 +109,7 @@ impl Replay<'_> {
     /// Performs the next step. Returns whether there is another one.
     fn step(&mut self) -> Result<bool, String> {
         let events = match next(&self.conversation) {
-            Step::Done(_) => return Ok(false),
+            Step::Done(_) | Step::AwaitChild(_) => return Ok(false),
             Step::Record(events) => {
                 for event in &events {
                     self.refuse(event);
@@ -137,7 +137,6 @@ impl Replay<'_> {
             Step::RunEffect(ToolCall { id: call, .. }) | Step::InvokeSkill(call) => {
                 vec![Event::ToolStarted { call: call.clone() }, self.outcome(call)]
             }
-            Step::AwaitChild(_) => return Ok(false),
             Step::AskPeople(requests) => match requests.first() {
                 Some(request) => vec![self.statement(request).into()],
                 None => return Ok(false),

@@ -10,7 +10,6 @@
     clippy::indexing_slicing,
     clippy::large_futures,
     clippy::panic,
-    clippy::wildcard_imports,
     reason = "these are tests: a story is one future on its own thread, and fails by panicking"
 )]
 

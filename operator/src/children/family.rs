@@ -15,8 +15,8 @@ pub fn lineage(caches: &Caches, job: &Job) -> Option<Vec<String>> {
         if depth(&skills) >= MAX_DEPTH {
             return None;
         }
-        let cached = caches.jobs.get(&namespace, &parent.name)?;
-        let parent = cached.0.as_ref().ok()?;
+        let found = caches.jobs.get(&namespace, &parent.name)?;
+        let parent = found.0.as_ref().ok()?;
         skills.push(parent.spec.skill.clone());
         next.clone_from(&parent.spec.parent);
     }

@@ -58,8 +58,8 @@ fn has_unreadable(caches: &Caches, namespace: &str, name: &str) -> bool {
 
 /// Returns the phase of a recorded child; none if the cache does not have it.
 pub fn phase(caches: &Caches, parent: &Job, child: &ChildJob) -> Option<Phase> {
-    let cached = caches.jobs.get(&parent.namespace().unwrap_or_default(), child.name.as_ref()?)?;
-    let job = cached.0.as_ref().ok()?;
+    let found = caches.jobs.get(&parent.namespace().unwrap_or_default(), child.name.as_ref()?)?;
+    let job = found.0.as_ref().ok()?;
     let named = job.spec.parent.as_ref()?;
     let is_child = named.call == child.call && named.name == parent.name_any();
     is_child.then(|| job.status.as_ref().and_then(|status| status.phase).unwrap_or_default())

@@ -83,7 +83,7 @@ impl Service {
         if let Some(job) = self.cached_job(report) {
             match judge(Some(&job), caller, report) {
                 Judgement::Accepted => {
-                    if let Handled::Done(directives) = self.merge_and_write(&job, report).await? {
+                    if let Handled::Done(directives) = Box::pin(self.merge_and_write(&job, report)).await? {
                         return Ok(*directives);
                     }
                 }
@@ -98,7 +98,7 @@ impl Service {
             self.check_caller(job.as_ref(), caller, report).await?;
             // Never happens: `check_caller` has refused a report for a Job that does not exist.
             let Some(job) = job else { continue };
-            if let Handled::Done(directives) = self.merge_and_write(&job, report).await? {
+            if let Handled::Done(directives) = Box::pin(self.merge_and_write(&job, report)).await? {
                 return Ok(*directives);
             }
         }

@@ -135,7 +135,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
                 return events.map(|event| self.recorder.append(event)).collect();
             }
             WaitResult::Done(Err(message)) => wait::tools_unavailable(&message),
-            WaitResult::TimedOut(event) => event,
+            WaitResult::TimedOut(event) => *event,
         };
         self.recorder.append(event).map(|entry| vec![entry])
     }
@@ -165,7 +165,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         self.recorder.exclude_from_work(time);
         match result {
             WaitResult::Stopped => return Ok(Vec::new()),
-            WaitResult::TimedOut(event) => return self.recorder.append(event).map(|entry| vec![entry]),
+            WaitResult::TimedOut(event) => return self.recorder.append(*event).map(|entry| vec![entry]),
             WaitResult::Done(()) => {}
         }
         let reserve = request.reserve;

@@ -32,7 +32,7 @@ pub(super) enum WaitResult<T> {
     /// The run is to stop.
     Stopped,
     /// The time limit is over. The event ends the conversation.
-    TimedOut(Event),
+    TimedOut(Box<Event>),
 }
 
 /// Retries `try_once` until it succeeds, the time limit is over or the run is to stop. Meanwhile, the observer shows what the run
@@ -63,7 +63,7 @@ where
         let waited = began.elapsed();
         let limit = environment.patience.limit_for(&waiting);
         if waited >= limit {
-            break (WaitResult::TimedOut(timed_out(&waiting, waited)), waited);
+            break (WaitResult::TimedOut(Box::new(timed_out(&waiting, waited))), waited);
         }
         let waiting = with_end(waiting, *end.get_or_insert_with(|| unix_time_after(limit.saturating_sub(waited))));
         let reason = describe(&waiting);

@@ -39,7 +39,7 @@ pub fn prepare<'a>(
     let models = Models::for_child(&spec.model_names(), &part.models);
     let mut document = match existing {
         Some(existing) => existing,
-        None => new_document(key, &skill.loaded, part, request, &models)?,
+        None => new_document(&key, &skill.loaded, part, request, &models)?,
     };
     let inputs = inputs(&document, &models, redactor)?;
     // The document has the redacted goal, like the log.
@@ -55,7 +55,7 @@ pub fn prepare<'a>(
 
 /// Returns the run document of a new child.
 fn new_document(
-    key: String,
+    key: &str,
     skill: &LoadedSkill,
     part: &JobPart,
     request: &ChildRequest,
@@ -64,7 +64,7 @@ fn new_document(
     let limits = skill.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let server = server::from_skill(skill)?;
     let parameters = JobParameters {
-        job: identity(None, &key),
+        job: identity(None, key),
         goal: request.goal.clone(),
         limits: EffectiveLimits::resolve(limits, Some(&request.limits)),
         models: models.endpoints.iter().map(without_ram_key).collect(),

@@ -51,7 +51,7 @@ fn caller(namespace: &str, pod_uid: &str) -> Caller {
 }
 
 async fn names(api: &FakeApi, after: &str) -> (Vec<String>, Option<String>) {
-    let page = page(&api.operator().await, &caller("acme", &pod_uid(1)), after).await.unwrap();
+    let page = page(&*api.operator().await, &caller("acme", &pod_uid(1)), after).await.unwrap();
     (page.skills.into_iter().map(|skill| skill.name).collect(), page.next)
 }
 
@@ -65,7 +65,7 @@ async fn a_job_sees_the_ready_skills_that_its_revision_names_except_its_own() {
     }
     assert_eq!(names(&api, "").await, (vec!["auditor".into(), "reviewer".into()], None));
     assert_eq!(names(&api, "auditor").await.0, ["reviewer"]);
-    let page = page(&api.operator().await, &caller("acme", &pod_uid(1)), "").await.unwrap();
+    let page = page(&*api.operator().await, &caller("acme", &pod_uid(1)), "").await.unwrap();
     let expected = VisibleSkill {
         name: "auditor".into(),
         description: "Reviewer: reviews".into(),
@@ -90,7 +90,7 @@ async fn a_page_is_limited_and_names_where_the_next_one_begins() {
 async fn only_the_recorded_pod_of_a_job_may_ask() {
     let api = invoking(&["*"]);
     for (namespace, pod) in [("acme", pod_uid(2)), ("globex", pod_uid(1))] {
-        let refused = page(&api.operator().await, &caller(namespace, &pod), "").await.unwrap_err();
+        let refused = page(&*api.operator().await, &caller(namespace, &pod), "").await.unwrap_err();
         assert!(matches!(refused, Refusal::TooEarly(_)), "{refused}");
     }
 }

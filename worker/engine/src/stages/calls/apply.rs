@@ -142,9 +142,8 @@ fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared:
     if shared.calls.get(id).is_none_or(|call| call.is_settled() || is_started(call)) {
         return;
     }
-    let Some(call) = shared.calls.get_mut(id) else { return };
-    let (tool, tries) = (call.tool.clone(), call.tries);
-    let is_read = shared.calls.get(id).is_some_and(|call| shared.is_read(call));
+    let Some(call) = shared.calls.get(id) else { return };
+    let (tool, tries, is_read) = (call.tool.clone(), call.tries, shared.is_read(call));
     // A read has no `tool.started`: a lost worker may have sent one that was allowed.
     let may_have_happened = tries > 0 || is_read && call.state == CallState::Allowed;
     if verdict == Verdict::Deny && !may_have_happened {
