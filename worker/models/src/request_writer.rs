@@ -17,7 +17,7 @@ pub(crate) fn single_body(context: RequestContext<'_>) -> serde_json::Result<Byt
     RequestWriter::default().next_body(context)
 }
 
-/// Writes the requests of a conversation. It keeps the latest request, which the next one extends.
+/// Writes the requests of one conversation after another. It keeps the latest request, which the next one extends.
 #[derive(Debug, Default)]
 pub(crate) struct RequestWriter {
     latest: Option<WrittenRequest>,
@@ -82,7 +82,9 @@ impl WrittenRequest {
 
     fn can_be_extended(&self, context: RequestContext<'_>) -> bool {
         let RequestContext { request, unsupported, .. } = context;
-        self.turns_version == request.turns_version
+        // A request without an answer is the first one of a conversation, and the latest request may be of another conversation.
+        request.turns.iter().any(|turn| matches!(turn, Turn::Assistant(_)))
+            && self.turns_version == request.turns_version
             && &self.unsupported == unsupported
             && self.turns <= request.turns.len()
     }

@@ -87,6 +87,15 @@ proptest! {
 }
 
 #[test]
+fn the_first_request_of_another_conversation_does_not_extend_the_latest_one() {
+    let gpt = endpoint("http://127.0.0.1:1");
+    let mut writer = RequestWriter::default();
+    written(&mut writer, &gpt, &[Turn::User("Refund A-17".into())], 0);
+    let other = [Turn::User("Where is A-18?".into())];
+    assert_eq!(written(&mut writer, &gpt, &other, 0), written_from_the_beginning(&gpt, &other));
+}
+
+#[test]
 fn another_version_of_the_turns_is_written_from_the_beginning() {
     let result = |text: &str| Turn::ToolResult { id: "c1".into(), text: text.into() };
     let mut turns = vec![Turn::User("Refund A-17".into()), result("long")];
