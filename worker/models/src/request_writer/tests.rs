@@ -98,10 +98,13 @@ fn the_first_request_of_another_conversation_does_not_extend_the_latest_one() {
 #[test]
 fn another_version_of_the_turns_is_written_from_the_beginning() {
     let result = |text: &str| Turn::ToolResult { id: "c1".into(), text: text.into() };
-    let mut turns = vec![Turn::User("Refund A-17".into()), result("long")];
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let message = json!({"role": "assistant", "content": "x", "tool_calls": [call]});
+    let answer = earlier_answer(ModelProvider::Openai, "default", &message);
+    let mut turns = vec![Turn::User("Refund A-17".into()), answer, result("long")];
     let mut writer = RequestWriter::default();
     let before = written(&mut writer, &endpoint("http://x"), &turns, 0);
-    turns[1] = result("cut");
+    turns[2] = result("cut");
     assert_eq!(
         written(&mut writer, &endpoint("http://x"), &turns, 0),
         before,
