@@ -1,0 +1,55 @@
+//! Starts Jobs of Skills, talks to them and shows them, from any program. It is the library below the command line and the gateway.
+//!
+//! A [`Runtime`] opens a tenant for a caller. A [`Tenant`] starts Jobs, sends them [`Input`], and reads them. The conversation of a Job
+//! belongs to its log: a tenant that is dropped or opened again loses nothing.
+//!
+//! | a host wants to | method |
+//! |---|---|
+//! | begin | [`Runtime::open`] |
+//! | stop | [`Tenant::close`] |
+//! | start a Job | [`Tenant::start`] |
+//! | send a reply, a message, a decision or a cancellation | [`Tenant::send`] |
+//! | list the Jobs | [`Tenant::jobs`] |
+//! | read a projection of a Job | [`Tenant::status`], [`Tenant::timeline`], [`Tenant::model_context`], [`Tenant::open_requests`] |
+//! | read the Skills again | [`Tenant::skills`] |
+//! | list the tools of a Skill, after its policy | [`Tenant::tools`] |
+//! | follow a Job | [`Tenant::events`] |
+//!
+//! Each projection has a method of its own, so that its type says what it holds. The progress of workflows is in the status.
+//!
+//! # Dispatch
+//!
+//! A host chooses its runtime when it is built or started, and uses no other one. So the traits have associated types and `async`
+//! methods, and hosts are generic over [`Runtime`]. Calls are static: no future is boxed, the futures are [`Send`] wherever those of the
+//! runtime are, and a host of one runtime does not contain the other one. The traits are therefore not `dyn`-compatible. A host that
+//! chooses a runtime while it runs has a `match` around its start.
+//!
+//! # Example
+//!
+//! ```
+//! use bloomery_embed::{Error, NewJob, Runtime, Tenant};
+//!
+//! /// Starts a Job, and returns its key.
+//! async fn ask<R: Runtime>(runtime: &R, caller: R::Caller, goal: &str) -> Result<String, Error> {
+//!     let tenant = runtime.open("acme", caller).await?;
+//!     tenant.start(NewJob::new(goal)).await
+//! }
+//! ```
+
+mod cursor;
+mod error;
+mod event;
+mod input;
+mod job;
+mod requests;
+mod runtime;
+mod skill;
+
+pub use cursor::{Cursor, InvalidCursor};
+pub use error::{Error, ErrorKind};
+pub use event::JobEvent;
+pub use input::{Input, Ruling};
+pub use job::{ContextTurn, JobStatus, JobSummary, ModelContext, NewJob};
+pub use requests::{HeldCall, OpenRequests, Question};
+pub use runtime::{Runtime, Tenant};
+pub use skill::{SkillState, SkillTool};

@@ -1,0 +1,71 @@
+//! The requests of a Job that wait for people.
+
+use bloomery_crds::Digest;
+use bloomery_engine::event::{CallId, RulingReason, UserQuestion};
+use bloomery_engine::people::HumanRequest;
+use bloomery_engine::{Conversation, Step, next};
+use serde::Serialize;
+
+/// The requests of a Job that wait for people. Both lists are empty while the Job does not wait for people.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenRequests {
+    /// The held calls.
+    pub approvals: Vec<HeldCall>,
+    /// The open questions.
+    pub questions: Vec<Question>,
+}
+
+/// A call that waits for decisions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldCall {
+    /// The id of the call.
+    pub call: CallId,
+    /// The tool, as the Skill names it.
+    pub tool: String,
+    /// The exact arguments that would be sent, as canonical JSON.
+    pub arguments: String,
+    /// The digest of the arguments, which a decision names.
+    pub digest: Digest,
+    /// The reasons that hold the call.
+    pub reasons: Vec<RulingReason>,
+    /// The approvers who have not decided. All of them must approve.
+    pub approvers: Vec<String>,
+}
+
+/// An open question.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// The question, with its id.
+    #[serde(flatten)]
+    pub question: UserQuestion,
+    /// The reason why the last answer was not accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+impl OpenRequests {
+    /// Returns the requests for which a conversation waits. A parked conversation waits for the same requests.
+    pub fn new(conversation: &Conversation) -> Self {
+        let Step::AskPeople(requests) = next(conversation) else { return Self::default() };
+        let mut open = Self::default();
+        for request in requests {
+            match request {
+                HumanRequest::Approval(held) => open.approvals.push(HeldCall {
+                    call: held.call.clone(),
+                    tool: held.tool.to_owned(),
+                    arguments: held.arguments.to_owned(),
+                    digest: held.digest.clone(),
+                    reasons: held.reasons.to_vec(),
+                    approvers: held.approvers.iter().map(|&approver| approver.to_owned()).collect(),
+                }),
+                HumanRequest::Question(asked) => {
+                    open.questions.push(Question { question: asked.question.clone(), refused: asked.refused.clone() });
+                }
+            }
+        }
+        open
+    }
+}

@@ -1,0 +1,98 @@
+//! The traits of a runtime.
+
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::event::JobEvent;
+use crate::input::Input;
+use crate::job::{JobStatus, JobSummary, ModelContext, NewJob};
+use crate::requests::OpenRequests;
+use crate::skill::{SkillState, SkillTool};
+use futures::Stream;
+
+/// A runtime for Jobs: this machine, or a cluster.
+///
+/// A runtime has no rights of its own: each tenant is opened with the identity of a caller, and acts as this caller only.
+pub trait Runtime: Send + Sync + 'static {
+    /// The identity of a person or a program: its name on this machine, or its credentials for a cluster.
+    type Caller: Send + 'static;
+    /// The tenants.
+    type Tenant: Tenant;
+
+    /// Opens a tenant for a caller: a memory on this machine, or a namespace. Tenants do not see each other's Jobs.
+    ///
+    /// # Errors
+    /// If there is no such tenant, or the caller may not use it.
+    fn open(&self, tenant: &str, caller: Self::Caller) -> impl Future<Output = Result<Self::Tenant, Error>> + Send;
+}
+
+/// An open tenant of one caller. Clones share it.
+pub trait Tenant: Clone + Send + Sync + 'static {
+    /// The events of a Job, in order and without gaps.
+    type Events: Stream<Item = Result<JobEvent, Error>> + Send + 'static;
+
+    /// Starts a Job, and returns its key. The Job goes on without this tenant where the runtime can run it so.
+    ///
+    /// # Errors
+    /// If the Job cannot be started, or its key belongs to a Job with other parameters. Nothing was started.
+    fn start(&self, job: NewJob) -> impl Future<Output = Result<String, Error>> + Send;
+
+    /// Sends input to a Job. Returns once the input cannot be lost. If no process drives the Job, one begins.
+    ///
+    /// # Errors
+    /// If the input changes nothing: the Job has ended, the question is not open, or the call is not held with these arguments.
+    fn send(&self, job: &str, input: Input) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Lists the Jobs of the tenant, sorted by Skill and key.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn jobs(&self) -> impl Future<Output = Result<Vec<JobSummary>, Error>> + Send;
+
+    /// Returns the state of a Job.
+    ///
+    /// # Errors
+    /// If there is no such Job, or its log cannot be read.
+    fn status(&self, job: &str) -> impl Future<Output = Result<JobStatus, Error>> + Send;
+
+    /// Returns the events of a Job so far.
+    ///
+    /// # Errors
+    /// If there is no such Job, or its log cannot be read.
+    fn timeline(&self, job: &str) -> impl Future<Output = Result<Vec<JobEvent>, Error>> + Send;
+
+    /// Returns the conversation as the model reads it. It contains drafts: it is for the diagnosis of a Job, and no answer to its client.
+    ///
+    /// # Errors
+    /// If there is no such Job, or its log cannot be read.
+    fn model_context(&self, job: &str) -> impl Future<Output = Result<ModelContext, Error>> + Send;
+
+    /// Returns the requests of a Job that wait for people.
+    ///
+    /// # Errors
+    /// If there is no such Job, or its log cannot be read.
+    fn open_requests(&self, job: &str) -> impl Future<Output = Result<OpenRequests, Error>> + Send;
+
+    /// Reads the Skills of the tenant again, and returns them, sorted by name. No runtime keeps Skills between two Jobs, so the next Job
+    /// uses what this call reads.
+    ///
+    /// # Errors
+    /// If the Skills cannot be listed. A Skill that cannot be used is in the list, with its fault.
+    fn skills(&self) -> impl Future<Output = Result<Vec<SkillState>, Error>> + Send;
+
+    /// Lists the tools of a Skill that its policy, and the tool policy of the tenant, allow.
+    ///
+    /// # Errors
+    /// If there is no such Skill, or its tools cannot be listed.
+    fn tools(&self, skill: &str) -> impl Future<Output = Result<Vec<SkillTool>, Error>> + Send;
+
+    /// Subscribes to the events of a Job after a cursor. The stream begins with the events so far, goes on with each new event as soon as it
+    /// is durable, and ends with the Job. Dropping the stream ends the subscription.
+    ///
+    /// # Errors
+    /// If there is no such Job, or its log cannot be read.
+    fn events(&self, job: &str, after: Cursor) -> impl Future<Output = Result<Self::Events, Error>> + Send;
+
+    /// Closes the tenant for all clones. Jobs that only this process drives are parked after their current step, and go on when they
+    /// receive input again.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
