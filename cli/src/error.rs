@@ -1,6 +1,8 @@
 //! Errors of commands, with their exit codes.
 
 use crate::exit::Exit;
+use bloomery_embed::ErrorKind;
+use bloomery_embed::findings::FileFinding;
 use std::io;
 
 /// The prefix of error messages and notes.
@@ -14,30 +16,57 @@ pub struct Error {
     pub exit: Exit,
     /// The message: what failed, why, and what to do.
     pub message: String,
+    /// The findings about a file that cannot be used. They are printed before the message.
+    pub findings: Vec<FileFinding>,
 }
 
 impl Error {
+    /// Creates an error.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), findings: Vec::new() }
+    }
+
     /// Creates the error for arguments or files that cannot be used.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into() }
+        Self::new(Exit::Usage, message)
     }
 
     /// Creates the error for a command that failed.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Error, message: message.into() }
+        Self::new(Exit::Error, message)
     }
 
     /// Creates the error for a command that came too late.
     pub fn too_late(message: impl Into<String>) -> Self {
-        Self { exit: Exit::TooLate, message: message.into() }
+        Self::new(Exit::TooLate, message)
     }
 
     /// Joins errors into one error, with one line for each. The first error determines the exit code.
     pub fn join(errors: Vec<Self>) -> Self {
         let exit = errors.first().map_or(Exit::Usage, |first| first.exit);
-        let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
-        Self { exit, message: messages.join(&format!("\n{PREFIX}")) }
+        let (mut messages, mut findings) = (Vec::new(), Vec::new());
+        for error in errors {
+            messages.push(error.message);
+            findings.extend(error.findings);
+        }
+        Self { exit, message: joined(&messages), findings }
     }
+}
+
+impl From<bloomery_embed::Error> for Error {
+    fn from(error: bloomery_embed::Error) -> Self {
+        let bloomery_embed::Error { kind, message, findings } = error;
+        let exit = match kind {
+            ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Forbidden => Exit::Usage,
+            ErrorKind::Unavailable | ErrorKind::Failed => Exit::Error,
+        };
+        Self { exit, message: joined(&message.lines().collect::<Vec<_>>()), findings }
+    }
+}
+
+/// Joins messages. Each is a line with the prefix of the program, which the caller prints before the first one.
+fn joined<S: AsRef<str>>(messages: &[S]) -> String {
+    messages.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(&format!("\n{PREFIX}"))
 }
 
 /// Converts an IO error into the error of a command. A closed pipe is a success.
@@ -52,36 +81,15 @@ pub fn from_io_result(result: io::Result<Exit>) -> Result<Exit, Error> {
     }
 }
 
-/// Collects the errors of a command, so that it can report all of them at once.
-#[derive(Debug, Default)]
-pub struct Errors(Vec<Error>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Errors {
-    /// Returns the value of a result. If the result is an error, adds the error and returns `None`.
-    pub fn collect<T>(&mut self, result: Result<T, Error>) -> Option<T> {
-        result.map_err(|error| self.add(error)).ok()
-    }
-
-    /// Adds an error.
-    pub fn add(&mut self, error: Error) {
-        self.0.push(error);
-    }
-
-    /// Returns whether there are no errors.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the value if there are no errors. Otherwise, joins all errors into one.
-    ///
-    /// # Errors
-    /// The joined errors.
-    pub fn into_result<T>(self, value: T) -> Result<T, Error> {
-        if self.is_empty() { Ok(value) } else { Err(self.into_error()) }
-    }
-
-    /// Joins all errors into one.
-    pub fn into_error(self) -> Error {
-        Error::join(self.0)
+    #[test]
+    fn each_error_of_the_library_is_a_line_with_the_prefix() {
+        let errors = vec![bloomery_embed::Error::invalid("one"), bloomery_embed::Error::failed("two")];
+        let error = Error::from(bloomery_embed::Error::join(errors));
+        assert_eq!(error, Error::usage("one\nbloomery: two"));
+        assert_eq!(Error::from(bloomery_embed::Error::failed("x")), Error::failed("x"));
     }
 }

@@ -2,7 +2,6 @@
 
 mod approvals;
 mod args;
-mod check;
 mod choice;
 mod cluster;
 mod complete;
@@ -14,14 +13,12 @@ mod get;
 mod import;
 mod jobs;
 mod lint;
-mod local;
 mod migrate;
 mod output;
 mod page;
 mod policy;
 mod repository;
 mod run;
-mod source;
 mod summary;
 mod table;
 mod terminal;
@@ -29,6 +26,7 @@ mod text;
 
 use args::{Args, Command, Invocation, Place};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
+use bloomery_embed::{check, local, source};
 use clap::{CommandFactory, FromArgMatches};
 use error::Error;
 use jobs::ClusterCommand;
@@ -69,7 +67,9 @@ fn main() -> ExitCode {
         Command::Tree(args) => jobs::tree(&args, &ClusterCommand::new(invocation, &args.cluster)),
         Command::Completion { shell } => complete::print_script(shell, invocation),
     };
-    let exit = result.unwrap_or_else(|Error { exit, message }| {
+    let exit = result.unwrap_or_else(|Error { exit, message, findings }| {
+        // If stderr cannot be written, there is no place for an error.
+        let _ = findings::print_text(&mut anstream::stderr().lock(), &findings);
         text::report(&message);
         exit
     });

@@ -79,7 +79,8 @@ fn check_owner(memory: &Path, from: &str, moves: &[Move]) -> Result<(), Error> {
     let skills: BTreeSet<Cow<'_, str>> =
         moves.iter().filter_map(|step| step.to.iter().next()).map(OsStr::to_string_lossy).collect();
     let mut names = iter::once(from).chain(skills.iter().map(AsRef::as_ref));
-    names.try_for_each(|name| SkillDirectory::new(memory, name).check_owner())
+    names.try_for_each(|name| SkillDirectory::new(memory, name).check_owner())?;
+    Ok(())
 }
 
 /// Prints a line. A closed pipe does not stop the moves.

@@ -1,39 +1,26 @@
 //! `bloomery run`: runs a Skill on this machine, without a cluster. It uses the engine, the driver and the log of worker pods.
-//! On a cluster, the operator prepares a Job; here, [`prepare`] does, and [`execute`] runs it.
+//! `bloomery-embed` prepares and drives the Job; these modules are its terminal.
 
-mod api_keys;
-mod checked_tools;
-mod credential;
 mod diagnostics;
-mod epoch;
 mod execute;
-mod goal;
-mod limits;
-mod mcp_environment;
-mod model;
-mod model_file;
+mod local_run;
 mod people;
-mod prepare;
-mod ram_key;
-mod resources;
 mod result;
 mod screen;
-mod scripts;
-mod server;
-mod short_secrets;
 mod signals;
-pub mod skill;
 mod stdout;
 mod steps;
-mod templates;
 pub mod validate;
-mod vendor;
 
 use crate::args::RunArgs;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::text;
+use bloomery_embed::run::options::RunOptions;
+use bloomery_embed::run::prepare;
 use bloomery_redact::Redactor;
 use bloomery_worker::trace::Trace;
+use local_run::LocalRun;
 use screen::Screen;
 
 /// Runs a Job, or resumes one.
@@ -42,13 +29,20 @@ use screen::Screen;
 /// If the Job cannot be started or resumed, or its log cannot be written.
 pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     let screen = Screen::for_stderr(args.quiet);
+    let screen = if args.json { screen.without_events() } else { screen };
     let (redactor, trace) = (Redactor::default(), Trace::default());
     diagnostics::start(&screen, &trace, &redactor);
+    let options = RunOptions::from(args);
     let prepared = match &args.resume {
-        Some(key) => prepare::resume(args, key, redactor),
-        None => prepare::new_job(args, redactor),
+        Some(key) => prepare::resume(&options, key, redactor),
+        None => prepare::new_job(&options, redactor),
     };
-    let exit = prepared.and_then(|(job, inputs)| execute::execute(&job, inputs, &screen, &trace));
+    let exit = prepared.map_err(Error::from).and_then(|(job, inputs)| {
+        for note in job.skill_note.iter().filter(|_| !args.quiet).chain(&job.warnings) {
+            text::inform(note);
+        }
+        execute::execute(&LocalRun { args, job: &job, screen: &screen }, inputs, &trace)
+    });
     screen.close();
     exit
 }

@@ -17,6 +17,8 @@
 //!
 //! Each projection has a method of its own, so that its type says what it holds. The progress of workflows is in the status.
 //!
+//! The public modules are the parts of the local runtime, which the command line uses too.
+//!
 //! # Dispatch
 //!
 //! A host chooses its runtime when it is built or started, and uses no other one. So the traits have associated types and `async`
@@ -36,17 +38,23 @@
 //! }
 //! ```
 
+pub mod check;
 mod cursor;
 mod error;
 mod event;
+pub mod findings;
 mod input;
 mod job;
+pub mod local;
 mod requests;
+pub mod run;
 mod runtime;
 mod skill;
+pub mod source;
+pub mod text;
 
 pub use cursor::{Cursor, InvalidCursor};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, Errors};
 pub use event::JobEvent;
 pub use input::{Input, Ruling};
 pub use job::{ContextTurn, JobStatus, JobSummary, ModelContext, NewJob};

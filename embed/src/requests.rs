@@ -3,7 +3,7 @@
 use bloomery_crds::Digest;
 use bloomery_engine::event::{CallId, RulingReason, UserQuestion};
 use bloomery_engine::people::HumanRequest;
-use bloomery_engine::{Conversation, Step, next};
+use bloomery_engine::{Conversation, Step};
 use serde::Serialize;
 
 /// The requests of a Job that wait for people. Both lists are empty while the Job does not wait for people.
@@ -49,7 +49,7 @@ pub struct Question {
 impl OpenRequests {
     /// Returns the requests for which a conversation waits. A parked conversation waits for the same requests.
     pub fn new(conversation: &Conversation) -> Self {
-        let Step::AskPeople(requests) = next(conversation) else { return Self::default() };
+        let Step::AskPeople(requests) = bloomery_engine::next(conversation) else { return Self::default() };
         let mut open = Self::default();
         for request in requests {
             match request {

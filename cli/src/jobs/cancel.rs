@@ -4,7 +4,7 @@ use super::client::Client;
 use super::cluster_command::ClusterCommand;
 use super::{show, state, wait};
 use crate::args::{CancelArgs, WaitTarget};
-use crate::error::{Error, Errors};
+use crate::error::Error;
 use crate::exit::Exit;
 use crate::{output, terminal, text};
 use bloomery_crds::outcome::Phase;
@@ -95,13 +95,15 @@ async fn wait_for_end(args: &CancelArgs, client: &Client, job: &mut Job) -> Resu
 /// # Errors
 /// All errors, at once.
 async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error> {
-    let mut errors = Errors::default();
-    let mut jobs: Vec<Job> = Vec::new();
+    let (mut jobs, mut errors): (Vec<Job>, Vec<Error>) = (Vec::new(), Vec::new());
     for name in &args.jobs {
-        let found = errors.collect(client.job(name).await);
-        jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
+        match client.job(name).await {
+            Ok(job) if jobs.iter().any(|known| known.name_any() == job.name_any()) => {}
+            Ok(job) => jobs.push(job),
+            Err(error) => errors.push(error),
+        }
     }
-    errors.into_result(jobs)
+    if errors.is_empty() { Ok(jobs) } else { Err(Error::join(errors)) }
 }
 
 /// Prints the cancelled Jobs in the format of `--output`, if it is given.

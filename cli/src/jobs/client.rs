@@ -4,7 +4,6 @@ use super::cluster_command::ClusterCommand;
 use super::state::{self, DecisionState};
 use crate::cluster::{Cluster, Right, list_all, patch_params};
 use crate::error::Error;
-use crate::exit::Exit;
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, Job};
 use jiff::Timestamp;
@@ -150,7 +149,7 @@ fn is_refusal(error: &kube::Error) -> bool {
 
 /// Returns the error for a Job that was deleted meanwhile.
 pub fn deleted_error(name: &str) -> Error {
-    Error { exit: Exit::TooLate, message: format!("the Job {name} was deleted meanwhile") }
+    Error::too_late(format!("the Job {name} was deleted meanwhile"))
 }
 
 /// Removes the managed fields, as kubectl does.

@@ -49,7 +49,7 @@ pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Resul
     ));
     let result = tokio::select! {
         result = print_log(client, &name) => result,
-        _ = tokio::signal::ctrl_c() => Err(Error { exit: Exit::Interrupted, message: "interrupted".to_owned() }),
+        _ = tokio::signal::ctrl_c() => Err(Error::new(Exit::Interrupted, "interrupted")),
     };
     match api.delete(&name, &DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() }).await {
         Ok(_) => {}

@@ -79,9 +79,9 @@ pub(super) async fn wait_until(
     };
     let result = match timeout {
         None => watched.await,
-        Some(timeout) => tokio::time::timeout(timeout, watched).await.map_err(|_| Error {
-            exit: Exit::TooLate,
-            message: format!("timed out waiting for the Job {name}: {}", state::summary_with_reason(&latest.borrow())),
+        Some(timeout) => tokio::time::timeout(timeout, watched).await.map_err(|_| {
+            let summary = state::summary_with_reason(&latest.borrow());
+            Error::too_late(format!("timed out waiting for the Job {name}: {summary}"))
         })?,
     };
     match result {

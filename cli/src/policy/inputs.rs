@@ -1,7 +1,6 @@
 //! The inputs of the Job of a case, and the tools that its server lists.
 
 use super::test_file::Case;
-use crate::run::skill::LoadedSkill;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::nearest::did_you_mean;
@@ -9,6 +8,7 @@ use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec, ToolDeclaration};
+use bloomery_embed::run::skill::LoadedSkill;
 use bloomery_engine::condition::{Condition, written};
 use bloomery_engine::decisions::Decisions;
 use bloomery_engine::run::Run;

@@ -3,9 +3,9 @@
 use super::inputs;
 use super::test_file::{Case, Expected, TestedCall};
 use super::untested;
-use crate::run::skill::LoadedSkill;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{DetectedIntent, GateReason, Stage, Verdict};
+use bloomery_embed::run::skill::LoadedSkill;
 use bloomery_engine::catalogue::fix_catalogue;
 use bloomery_engine::event::{Answer, CallId, Decision, RequestedCall, RulingReason};
 use bloomery_engine::line::{Chain, EventTime};

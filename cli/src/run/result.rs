@@ -1,14 +1,13 @@
 //! Prints the results of Jobs.
 
-use super::model;
-use super::prepare::PreparedJob;
-use super::screen::Screen;
+use super::local_run::LocalRun;
 use crate::args::{ModelArgs, RunArgs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::summary;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Projection;
+use bloomery_embed::run::model;
 use bloomery_engine::event::FullResult;
 use bloomery_worker::driver;
 use std::io::{self, Write};
@@ -19,15 +18,14 @@ use std::io::{self, Write};
 /// # Errors
 /// If stdout cannot be written.
 pub fn print(
-    job: &PreparedJob<'_>,
-    screen: &Screen,
+    run: &LocalRun<'_>,
     exit: driver::Exit,
     projection: &Projection,
     result: Option<&FullResult>,
 ) -> Result<Exit, Error> {
+    let LocalRun { args, job, screen } = *run;
     screen.close();
-    let PreparedJob { args, directory, document, .. } = job;
-    let key = &document.part.run_key;
+    let (directory, key) = (&job.directory, &job.document.part.run_key);
     match (exit, &projection.outcome) {
         (driver::Exit::Finished, Some(outcome)) => {
             if let Some(result) = result.filter(|_| !args.json) {

@@ -2,11 +2,14 @@
 
 mod activity;
 
+use super::steps::StepLines;
 use crate::text;
 use activity::Activity;
 use anstyle::{AnsiColor, Style};
 use bloomery_crds::report::{ExternalWait, Projection};
+use bloomery_embed::run::view::RunView;
 use bloomery_http::progress::ProgressObserver;
+use bloomery_mcp::StderrListener;
 use bloomery_worker::driver::Observer;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,6 +41,8 @@ struct State {
     has_status_line: bool,
     /// True if only answers, warnings and errors are shown.
     is_quiet: bool,
+    /// False if the events of the Job are printed elsewhere.
+    shows_events: bool,
     /// What the Job waited for last, if there is no status line.
     last_wait: Option<String>,
     colours: bool,
@@ -75,6 +80,7 @@ impl Screen {
         Self(Arc::new(Mutex::new(State {
             has_status_line,
             is_quiet: false,
+            shows_events: true,
             last_wait: None,
             colours,
             redraws: 0,
@@ -84,13 +90,11 @@ impl Screen {
         })))
     }
 
-    /// Returns an observer of the progress between events, for the status line. Without a status line, it does nothing.
-    pub fn observer(&self) -> ProgressObserver {
-        if !self.state().has_status_line {
-            return ProgressObserver::default();
-        }
-        let screen = self.clone();
-        ProgressObserver::new(move |progress| screen.state().activity.observe(progress, Instant::now()))
+    /// Returns the screen for a Job whose events are printed elsewhere.
+    #[must_use]
+    pub fn without_events(self) -> Self {
+        self.state().shows_events = false;
+        self
     }
 
     /// Redraws the status line at each interval. Never returns.
@@ -108,15 +112,8 @@ impl Screen {
         self.state().print_above(format!("{}\n", text::sanitized_lines(lines)).as_bytes());
     }
 
-    /// Prints lines about progress, unless the screen is quiet.
-    pub fn print_progress(&self, lines: &str) {
-        if !self.state().is_quiet {
-            self.print(lines);
-        }
-    }
-
     /// Prints an untrusted text as a dimmed line, without its control characters.
-    pub fn print_dimmed(&self, line: &str) {
+    fn print_dimmed(&self, line: &str) {
         let line = text::sanitized_line(line);
         let mut state = self.state();
         let dimmed =
@@ -238,6 +235,37 @@ impl Observer for Screen {
     }
 }
 
+impl RunView for Screen {
+    fn print(&self, lines: &str) {
+        Self::print(self, lines);
+    }
+
+    fn print_progress(&self, lines: &str) {
+        if !self.state().is_quiet {
+            self.print(lines);
+        }
+    }
+
+    /// Returns an observer for the status line. Without a status line, it does nothing.
+    fn progress(&self) -> ProgressObserver {
+        if !self.state().has_status_line {
+            return ProgressObserver::default();
+        }
+        let screen = self.clone();
+        ProgressObserver::new(move |progress| screen.state().activity.observe(progress, Instant::now()))
+    }
+
+    fn program_output(&self) -> StderrListener {
+        let screen = self.clone();
+        Arc::new(move |line: &str| screen.print_dimmed(line))
+    }
+
+    fn events(&self) -> Box<dyn Write + Send> {
+        let State { is_quiet, shows_events, .. } = *self.state();
+        if is_quiet || !shows_events { Box::new(io::sink()) } else { Box::new(StepLines::new(self.clone())) }
+    }
+}
+
 /// Prints the lines of events and diagnostics.
 impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -298,7 +326,7 @@ mod tests {
     fn control_characters_in_progress_messages_are_removed() {
         let screen = Screen::new(true, false);
         screen.state().activity.set_projection(&activity::tests::projection(), Instant::now());
-        let observer = screen.observer();
+        let observer = screen.progress();
         observer.notify(|| Progress::ToolCalled("act".into()));
         let message = Some("one\u{1b}[2J\ntwo\u{202e}".to_owned());
         observer.notify(|| Progress::ToolProgressed(ToolProgress { message, ..ToolProgress::default() }));

@@ -7,13 +7,14 @@ mod plan;
 mod report;
 mod scratch;
 
+use super::diagnostics;
 use super::screen::Screen;
-use super::{diagnostics, scripts, server};
 use crate::args::ValidateArgs;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::{output, text};
 use bloomery_crds::v1alpha1::Feature;
+use bloomery_embed::run::{scripts, server};
 use bloomery_redact::Redactor;
 use bloomery_worker::trace::Trace;
 use conversation::Conversations;

@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::local::run_document::{JobParameters, NAMESPACE, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
 use crate::local::writer::{random_hex, unique_writer};
-use crate::run::epoch::LocalEpoch;
 use crate::run::screen::Screen;
-use crate::run::{mcp_environment, prepare};
 use crate::summary;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::Feature;
+use bloomery_embed::run::epoch::LocalEpoch;
+use bloomery_embed::run::{mcp_environment, prepare};
 use bloomery_engine::validation::{self, FeatureVerdict};
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{NoChildren, Nobody};
@@ -114,7 +114,7 @@ impl<'a> Conversations<'a> {
             patience: self.patience,
             people: &Nobody,
             children: &NoChildren,
-            screen: self.screen,
+            view: self.screen,
             stop: &self.stop,
         };
         let printer = Printer::new(Format::Text, Box::new(io::sink()));
@@ -144,6 +144,6 @@ impl<'a> Conversations<'a> {
             continues: None,
             memory_scope: None,
         };
-        RunDocument::new(revision.clone(), parameters, program.clone())
+        Ok(RunDocument::new(revision.clone(), parameters, program.clone())?)
     }
 }

@@ -1,15 +1,17 @@
 //! The content of a validation: the selected features, and everything that their conversations need.
 
 use crate::args::ValidateArgs;
-use crate::error::{Error, Errors};
 use crate::local::run_document::McpProgram;
-use crate::run::model::{self, Models};
-use crate::run::server::{self, Server};
-use crate::run::skill::{self, LoadedSkill};
-use crate::run::{limits, prepare, resources};
+use crate::text;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::run::{BoundResource, Revision};
 use bloomery_crds::v1alpha1::{Feature, Limits};
+use bloomery_embed::run::model::{self, Models};
+use bloomery_embed::run::options::{McpOptions, ModelOptions};
+use bloomery_embed::run::server::{self, Server};
+use bloomery_embed::run::skill::{self, LoadedSkill};
+use bloomery_embed::run::{limits, prepare, resources};
+use bloomery_embed::{Error, Errors};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -47,13 +49,13 @@ pub fn read(args: &ValidateArgs) -> Result<Plan, Error> {
     let selected = select(read_skills(&args.paths)?, args)?;
     let mut errors = Errors::default();
     let limits = errors.collect(limits::read(&args.limits));
-    let server_of_args = errors.collect(server::from_args(&args.mcp));
+    let server_of_args = errors.collect(server::from_options(&McpOptions::from(&args.mcp)));
     let names: BTreeSet<&str> = selected.iter().flat_map(|(loaded, _)| loaded.spec.model_names()).collect();
     let names: Vec<&str> = names.into_iter().collect();
-    let models = errors.collect(model::find(&args.model, Some(&names), &prepare::env));
+    let models = errors.collect(model::find(&ModelOptions::from(&args.model), Some(&names), &prepare::env));
     for (name, _) in &args.resources {
         if !selected.iter().any(|(loaded, _)| declares(loaded, name)) {
-            errors.add(Error::usage(format!("--resource {name}: no Skill that is validated declares this resource")));
+            errors.add(Error::invalid(format!("--resource {name}: no Skill that is validated declares this resource")));
         }
     }
     let mut skills = Vec::new();
@@ -90,10 +92,14 @@ fn read_skills(paths: &[PathBuf]) -> Result<Vec<LoadedSkill>, Error> {
     let mut skills: Vec<LoadedSkill> = Vec::new();
     let files = paths.iter().filter_map(|path| errors.collect(files(path))).collect::<Vec<_>>().concat();
     for file in files {
-        for skill in errors.collect(skill::read_all(&file)).into_iter().flatten() {
+        let Some((read, note)) = errors.collect(skill::read_all(&file)) else { continue };
+        if let Some(note) = note {
+            text::inform(&note);
+        }
+        for skill in read {
             if skills.iter().any(|known| known.name == skill.name) {
                 let (file, name) = (file.display(), &skill.name);
-                errors.add(Error::usage(format!("{file}: there is another Skill of the name {name}")));
+                errors.add(Error::invalid(format!("{file}: there is another Skill of the name {name}")));
             }
             skills.push(skill);
         }
@@ -106,7 +112,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let unreadable = |error| Error::usage(format!("{} cannot be read: {error}", path.display()));
+    let unreadable = |error| Error::invalid(format!("{} cannot be read: {error}", path.display()));
     let entries: io::Result<Vec<fs::DirEntry>> = fs::read_dir(path).and_then(Iterator::collect);
     let entries = entries.map_err(unreadable)?;
     let is_manifest = |file: &PathBuf| {
@@ -132,7 +138,7 @@ fn select(skills: Vec<LoadedSkill>, args: &ValidateArgs) -> Result<Vec<(LoadedSk
     let features = skills.iter().flat_map(|skill| &skill.spec.features);
     let names: Vec<&str> = features.map(|feature| feature.name.as_str()).collect();
     if names.is_empty() {
-        return Err(Error::usage("there is nothing to validate: no selected Skill has `features`"));
+        return Err(Error::invalid("there is nothing to validate: no selected Skill has `features`"));
     }
     if let Some(wanted) = args.feature.as_deref().filter(|wanted| !names.contains(wanted)) {
         return Err(unknown("--feature", wanted, "feature", &names));
@@ -149,5 +155,5 @@ fn select(skills: Vec<LoadedSkill>, args: &ValidateArgs) -> Result<Vec<(LoadedSk
 fn unknown(option: &str, wanted: &str, kind: &str, known: &[&str]) -> Error {
     let near = did_you_mean(wanted, known.iter().copied());
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    Error::usage(format!("{option} {wanted}: there is no such {kind}. There is {known}.{near}"))
+    Error::invalid(format!("{option} {wanted}: there is no such {kind}. There is {known}.{near}"))
 }

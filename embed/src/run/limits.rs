@@ -44,7 +44,7 @@ pub fn ineffective_warnings(requested: Option<&Limits>, effective: &EffectiveLim
 
 /// Converts JSON into limits. An error begins with `option`.
 fn from_json(limits: Map<String, Value>, option: &str) -> Result<Limits, Error> {
-    serde_json::from_value(Value::Object(limits)).map_err(|error| Error::usage(format!("{option}: {error}")))
+    serde_json::from_value(Value::Object(limits)).map_err(|error| Error::invalid(format!("{option}: {error}")))
 }
 
 /// Parses one limit, and checks it. Returns its name and its value as JSON.
@@ -52,15 +52,15 @@ fn parse_limit(name: &str, value: &str) -> Result<(String, Value), Error> {
     const KNOWN: [&str; 4] = ["steps", "toolCalls", "tokens", "duration"];
     if !KNOWN.contains(&name) {
         let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
-        return Err(Error::usage(format!(
+        return Err(Error::invalid(format!(
             "--limit {name}: there is no such limit. The limits are {}.{near}",
             KNOWN.join(", ")
         )));
     }
     if name == "duration" && value != "0" && !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Error::usage(format!("--limit duration={value}: it has no unit: write {value}s for seconds")));
+        return Err(Error::invalid(format!("--limit duration={value}: it has no unit: write {value}s for seconds")));
     }
-    let not_positive = || Error::usage(format!("--limit {name}: must be more than 0"));
+    let not_positive = || Error::invalid(format!("--limit {name}: must be more than 0"));
     if value.starts_with('-') {
         return Err(not_positive());
     }

@@ -67,7 +67,7 @@ pub fn bind(
         }
     }
     faults.extend(resources::missing_credentials(declared, |name| values.contains_key(name)));
-    if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::usage).collect())) }
+    if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::invalid).collect())) }
 }
 
 /// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the
@@ -79,7 +79,7 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
     let canonical = |dir: &PathBuf| match dir.canonicalize() {
         // A directory that does not exist contains no bound path.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        path => Some(path.map_err(|error| Error::usage(format!("{}: {error}", dir.display())))),
+        path => Some(path.map_err(|error| Error::invalid(format!("{}: {error}", dir.display())))),
     };
     let memory_directories: Vec<PathBuf> =
         all_directories(memory).iter().filter_map(canonical).collect::<Result<_, _>>()?;
@@ -91,7 +91,7 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
     });
     match within {
         None => Ok(()),
-        Some((name, path)) => Err(Error::usage(format!(
+        Some((name, path)) => Err(Error::invalid(format!(
             "{name}: {path} is in the memory {}, and an agent must not reach its own log: bind another path, or name \
              another memory with --memory",
             text::directory(memory)
@@ -188,7 +188,7 @@ pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
     let message = |resource: &BoundResource| {
         Some(format!("{}: {} Restore it, then resume the Job.", resource.name, fault(resource)?))
     };
-    let faults: Vec<Error> = bound.iter().filter_map(message).map(Error::usage).collect();
+    let faults: Vec<Error> = bound.iter().filter_map(message).map(Error::invalid).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
@@ -357,7 +357,7 @@ mod tests {
         for large in ["x".repeat(MAX_VALUE_BYTES + 1), format!("x{}", " ".repeat(2 * MAX_VALUE_BYTES))] {
             fs::write(&file, large).unwrap();
             let refused = bind(&declared, &given(&value), None).unwrap_err();
-            assert_eq!(refused.exit, crate::exit::Exit::Usage);
+            assert_eq!(refused.kind, crate::error::ErrorKind::Invalid);
             assert!(refused.message.contains("codebase: the file") && refused.message.contains("token has more than"));
         }
         fs::write(&file, "sk-1").unwrap();

@@ -2,9 +2,9 @@
 
 use super::skill::LoadedSkill;
 use super::{credential, mcp_environment};
-use crate::args::McpArgs;
 use crate::error::{Error, Errors};
 use crate::local::run_document::McpProgram;
+use crate::run::options::McpOptions;
 use bloomery_crds::run::{McpEndpoint, Revision};
 use bloomery_crds::v1alpha1::McpServer;
 use bloomery_engine::lint;
@@ -33,19 +33,19 @@ pub struct Server {
     pub program: Option<McpProgram>,
 }
 
-/// Returns the MCP server that the command line names, if it names one.
+/// Returns the MCP server that the options name, if they name one.
 ///
 /// # Errors
 /// If it cannot be used.
-pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
-    let McpArgs { url, command, env } = args;
+pub fn from_options(options: &McpOptions) -> Result<Option<Server>, Error> {
+    let McpOptions { url, command, env } = options;
     Ok(match url {
         Some(url) => Some(Server { mcp: Some(checked_endpoint(url)?), program: None }),
         None if command.is_empty() => None,
         None => {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
             if let Some(fault) = credential::in_arguments(&program.argv) {
-                return Err(Error::usage(format!(
+                return Err(Error::invalid(format!(
                     "--mcp-command: the argument {fault}, and would be stored in clear text: put the credential into a variable of \
                      the environment, and name the variable with --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
                 )));
@@ -68,7 +68,7 @@ pub fn from_skill(skill: &LoadedSkill) -> Result<Server, Error> {
         {
             return Ok(Server { mcp: Some(checked_endpoint(uri)?), program: None });
         }
-        return Err(Error::usage(format!(
+        return Err(Error::invalid(format!(
             "the MCP server of the Skill {} exists only on a cluster: name another one with --mcp URL or --mcp-command PROGRAM",
             skill.name
         )));
@@ -91,14 +91,14 @@ pub fn missing_note(revision: &Revision, program: Option<&McpProgram>) -> Option
 /// Checks the URL of an MCP server, and returns its endpoint.
 fn checked_endpoint(url: &str) -> Result<McpEndpoint, Error> {
     if let Some(fault) = credential::in_url(url) {
-        return Err(Error::usage(format!(
+        return Err(Error::invalid(format!(
             "the MCP server: its URL {fault}, and would be stored in clear text: use a program as a proxy that reads the \
              credential from the environment, with --mcp-command and --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }
     let route = ClientOptions { addresses: Some(AddressPolicy::for_local_machine()), ..ClientOptions::default() };
     // Building a client checks the URL.
-    http::client(url, Duration::ZERO, route).map_err(|error| Error::usage(format!("the MCP server: {error}")))?;
+    http::client(url, Duration::ZERO, route).map_err(|error| Error::invalid(format!("the MCP server: {error}")))?;
     Ok(McpEndpoint { url: url.to_owned() })
 }
 
@@ -111,7 +111,7 @@ pub fn check_program(program: &McpProgram) -> Result<(), Error> {
     let path = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     let mut errors = Errors::default();
     if let Some(fault) = program_fault(name, &path) {
-        errors.add(Error::usage(format!("--mcp-command {name}: {fault}")));
+        errors.add(Error::invalid(format!("--mcp-command {name}: {fault}")));
     }
     errors.collect(mcp_environment::check(program));
     errors.into_result(())

@@ -3,13 +3,12 @@
 mod documents;
 pub mod invoked;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::findings::Tally;
 use crate::local::SKILL_FILE;
 use crate::local::skill_directory::SkillDirectory;
 use crate::run::templates;
 use crate::source::{self, Source};
-use crate::text;
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
 use bloomery_engine::tool::ListedTool;
 use bloomery_skills::names::name_fault;
@@ -39,7 +38,7 @@ impl LoadedSkill {
         Self { name, spec: skill.spec, mcp, source: Arc::clone(source), selector }
     }
 
-    /// Returns the file, as the command line names it.
+    /// Returns the file, as the options name it.
     pub fn file(&self) -> &Path {
         &self.selector.file
     }
@@ -64,7 +63,7 @@ pub fn is_file(text: &str) -> bool {
     text == "-" || text.contains(['/', '\\']) || name_fault(text).is_some()
 }
 
-/// The Skill that the command line selects.
+/// The Skill that the options select.
 #[derive(Debug)]
 pub struct SelectedSkill {
     /// The directory of the Skill. The directory need not exist.
@@ -81,11 +80,11 @@ enum Origin {
     SkillDirectory,
     /// A template.
     Template,
-    /// A file that the command line names.
+    /// A file that the options name.
     File(String),
 }
 
-/// Finds the Skill that the command line names, and checks it against the `tools` of the MCP server, if they are known. Writes nothing.
+/// Finds the Skill that the options name, and checks it against the `tools` of the MCP server, if they are known. Writes nothing.
 ///
 /// # Errors
 /// If there is no such Skill, or it cannot be used.
@@ -105,7 +104,8 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool, tools: &[ListedTool]) -
     let (loaded, origin) = if file.try_exists().unwrap_or(true) {
         (read_from_skill_directory(&directory, file, tools)?, Origin::SkillDirectory)
     } else {
-        let text = templates::find(named, bootstrap).ok_or_else(|| Error::usage(not_found_message(&directory)))?;
+        let text = templates::find(named, bootstrap)
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, not_found_message(&directory)))?;
         let source = Source { name: format!("the template {named}"), bytes: text.into_bytes() };
         let selector = SkillSelector { file, name: None, directory: Some(named.to_owned()) };
         (load_skill(source, selector, tools)?, Origin::Template)
@@ -131,7 +131,7 @@ fn read_from_skill_directory(
     let loaded = read(SkillSelector { file, name: None, directory: Some(directory.name.clone()) }, tools)?;
     if loaded.name != directory.name {
         let (file, name, directory) = (loaded.selector.file.display(), &loaded.name, &directory.name);
-        return Err(Error::usage(format!(
+        return Err(Error::invalid(format!(
             "{file} is the Skill {name}, but is in the directory of the Skill {directory}: give both the same name"
         )));
     }
@@ -140,7 +140,7 @@ fn read_from_skill_directory(
 
 impl SelectedSkill {
     /// Writes a Skill from a template or a file to its skill directory. An existing `skill.yaml` is kept. Returns a note if it
-    /// differs from the file that the command line names, or was created from a template.
+    /// differs from the file that the options name, or was created from a template.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -181,11 +181,11 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
 /// Reads the Skill in a file, and skips documents of other kinds.
 ///
 /// # Errors
-/// If there is no such Skill, or it has errors. These are printed.
+/// If there is no such Skill, or it has errors.
 fn read(selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
     let file = selector.file.as_path();
     let source = source::read(file)
-        .map_err(|error| Error::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
+        .map_err(|error| Error::invalid(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
     load_skill(source, selector, tools)
 }
 
@@ -195,7 +195,7 @@ fn read(selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Er
 struct SkillSelector {
     /// The file, as messages name it.
     file: PathBuf,
-    /// The name of the Skill on the command line.
+    /// The name of the Skill in the options.
     name: Option<String>,
     /// The skill directory that the file is in.
     directory: Option<String>,
@@ -231,33 +231,32 @@ impl SkillSelector {
     }
 }
 
-/// Reads all Skills in a file, and skips documents of other kinds. Prints their errors, and mentions warnings.
+/// Reads all Skills in a file, and skips documents of other kinds. Returns a note if there are warnings about them.
 ///
 /// # Errors
 /// If the file cannot be read, or one of them has errors.
-pub fn read_all(file: &Path) -> Result<Vec<LoadedSkill>, Error> {
-    let source =
-        source::read(file).map_err(|error| Error::usage(format!("{} cannot be read: {error}", source::name(file))))?;
+pub fn read_all(file: &Path) -> Result<(Vec<LoadedSkill>, Option<String>), Error> {
+    let source = source::read(file)
+        .map_err(|error| Error::invalid(format!("{} cannot be read: {error}", source::name(file))))?;
     let source = Arc::new(source);
     let mut documents = SkillDocuments::read(&source, file, None, &[]);
     let checked = std::mem::take(&mut documents.skills);
     let skills: Vec<ResolvedSkill> = checked.into_iter().filter_map(|checked| documents.resolve(checked)).collect();
     let tally = refuse_errors(&source, documents.findings)?;
-    if tally.warnings > 0 {
-        text::inform(&format!("{}: {}: run `bloomery lint` for details", source.name, tally.summary()));
-    }
+    let note =
+        (tally.warnings > 0).then(|| format!("{}: {}: run `bloomery lint` for details", source.name, tally.summary()));
     let loaded = skills.into_iter().map(|skill| {
         let selector = SkillSelector { file: file.to_owned(), name: skill.0.metadata.name.clone(), directory: None };
         LoadedSkill::new(skill, &source, selector)
     });
-    Ok(loaded.collect())
+    Ok((loaded.collect(), note))
 }
 
-/// Parses and checks the Skill that `selector` selects. Prints its errors.
+/// Parses and checks the Skill that `selector` selects.
 fn load_skill(source: Source, selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
     let (skill, findings) = check_skill(&source, &selector, tools);
     refuse_errors(&source, findings)?;
-    let unreadable = || Error::usage(format!("{}: the Skill cannot be read: nothing was run", source.name));
+    let unreadable = || Error::invalid(format!("{}: the Skill cannot be read: nothing was run", source.name));
     let skill = skill.ok_or_else(unreadable)?;
     Ok(LoadedSkill::new(skill, &Arc::new(source), selector))
 }

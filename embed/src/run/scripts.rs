@@ -31,7 +31,7 @@ pub struct LocalScripts {
 
 impl LocalScripts {
     /// Writes the scripts of a Skill to a temporary directory that only this user can read. Returns `None` if the Skill has none, or the
-    /// command line does not allow them (`is_allowed`).
+    /// options do not allow them (`is_allowed`).
     ///
     /// # Errors
     /// If the files cannot be written, or the program that runs scripts is not installed.
@@ -40,7 +40,7 @@ impl LocalScripts {
         let own = env::current_exe().ok();
         let path = env::var_os("PATH").unwrap_or_default();
         let bridge = find_bridge(own.as_deref().and_then(Path::parent), &path).ok_or_else(|| {
-            Error::usage(format!(
+            Error::invalid(format!(
                 "--allow-scripts: the program {BRIDGE}, which runs the scripts of a Skill, is neither beside this program nor in PATH: \
                  build it with `cargo build --package bloomery-bridge`, or leave out --allow-scripts"
             ))
@@ -103,7 +103,7 @@ fn find_bridge(own: Option<&Path>, path: &OsStr) -> Option<PathBuf> {
     dirs.map(|dir| dir.join(BRIDGE)).find(|program| program.is_file())
 }
 
-/// Returns a note if a Skill has scripts, but the command line does not allow them.
+/// Returns a note if a Skill has scripts, but the options do not allow them.
 pub fn missing_note(revision: &Revision, is_allowed: bool) -> Option<String> {
     let tools: Vec<String> = scripts::tools_of(&revision.spec).into_keys().collect();
     (!is_allowed && !tools.is_empty()).then(|| {

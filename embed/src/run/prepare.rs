@@ -6,14 +6,13 @@ use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, LoadedSkill, SelectedSkill};
 use super::{goal, limits, mcp_environment, resources, scripts, short_secrets};
-use crate::args::RunArgs;
-use crate::error::{Error, Errors};
+use crate::error::{Error, ErrorKind, Errors};
 use crate::local::job_state::JobState;
 use crate::local::run_document::{JobParameters, NAMESPACE, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
 use crate::local::writer::{random_hex, unique_writer};
 use crate::local::{DEFAULT_SKILL, memory, older_jobs, owner};
-use crate::text;
+use crate::run::options::RunOptions;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::memory_scope;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision};
@@ -27,8 +26,8 @@ use std::path::Path;
 /// A Job that can be executed.
 #[derive(Debug)]
 pub struct PreparedJob<'a> {
-    /// The command line.
-    pub args: &'a RunArgs,
+    /// The options.
+    pub options: &'a RunOptions,
     /// The directory of its Skill.
     pub directory: SkillDirectory,
     /// The Skill of a new Job. A resumed Job uses the one in its document.
@@ -39,12 +38,16 @@ pub struct PreparedJob<'a> {
     _models: Models,
     /// The unique name for the files of this process.
     pub writer: String,
+    /// The message about a Skill that was created, or that differs from the one in the memory.
+    pub skill_note: Option<String>,
+    /// Warnings about options that have no effect, or another effect than their user may expect.
+    pub warnings: Vec<String>,
 }
 
-/// The parts of a new Job that come from the command line, the memory and the environment.
+/// The parts of a new Job that come from the options, the memory and the environment.
 struct Parts {
     goal: String,
-    /// The limits of the command line.
+    /// The limits of the options.
     limits: Option<Limits>,
     skill: SelectedSkill,
     models: Models,
@@ -56,29 +59,29 @@ struct Parts {
 ///
 /// # Errors
 /// All errors, at once.
-fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
+fn collect_parts(options: &RunOptions) -> Result<Parts, Error> {
     // This comes first, because nothing in the memory of another user may be read.
-    owner::check(&args.memory)?;
+    owner::check(&options.memory)?;
     let mut errors = Errors::default();
-    let goal = errors.collect(goal::read(args));
-    let limits = errors.collect(limits::read(&args.limits));
-    // `None` after an error. `Some(None)` if the command line names no server.
-    let server_of_args = errors.collect(server::from_args(&args.mcp));
-    let name = args.skill.as_deref().unwrap_or(DEFAULT_SKILL);
-    let skill = errors.collect(skill::find(&args.memory, name, args.bootstrap, &[]));
+    let goal = errors.collect(goal::read(options));
+    let limits = errors.collect(limits::read(&options.limits));
+    // `None` after an error. `Some(None)` if the options name no server.
+    let server_of_options = errors.collect(server::from_options(&options.mcp));
+    let name = options.skill.as_deref().unwrap_or(DEFAULT_SKILL);
+    let skill = errors.collect(skill::find(&options.memory, name, options.bootstrap, &[]));
     if let Some(SelectedSkill { directory, .. }) = &skill {
-        errors.collect(check_usable(directory, &args.memory));
+        errors.collect(check_usable(directory, &options.memory));
     }
     let model_names = skill.as_ref().map(|skill| skill.loaded.spec.model_names());
-    let models = errors.collect(model::find(&args.model, model_names.as_deref(), &env));
+    let models = errors.collect(model::find(&options.model, model_names.as_deref(), &env));
     let server_and_resources = skill.as_ref().map(|SelectedSkill { loaded, .. }| {
-        let server = match server_of_args {
+        let server = match server_of_options {
             Some(None) => errors.collect(server::from_skill(loaded)),
             Some(server) => server,
             None => None,
         };
-        errors.collect(check_memory_scope(args, loaded));
-        (server, errors.collect(bind_resources(args, loaded)))
+        errors.collect(check_memory_scope(options, loaded));
+        (server, errors.collect(bind_resources(options, loaded)))
     });
     match (goal, limits, skill, models, server_and_resources) {
         (Some(goal), Some(limits), Some(skill), Some(models), Some((Some(server), Some(resources))))
@@ -94,20 +97,20 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
 ///
 /// # Errors
 /// All errors of the parameters, at once and before anything is written; or if the Job cannot be stored.
-pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, Inputs), Error> {
-    let Parts { goal, limits: limits_of_args, skill, models, server, resources } = collect_parts(args)?;
-    let key = args.run_key.clone().unwrap_or_else(new_key);
+pub fn new_job(options: &RunOptions, redactor: Redactor) -> Result<(PreparedJob<'_>, Inputs), Error> {
+    let Parts { goal, limits: limits_of_options, skill, models, server, resources } = collect_parts(options)?;
+    let key = options.run_key.clone().unwrap_or_else(new_key);
     let SelectedSkill { directory, loaded, .. } = &skill;
     let limits_of_skill = loaded.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let existing = RunDocument::read(directory, &key)?;
     let parameters = JobParameters {
         job: identity(existing.as_ref(), &key),
         goal,
-        limits: EffectiveLimits::resolve(limits_of_skill, limits_of_args.as_ref()),
+        limits: EffectiveLimits::resolve(limits_of_skill, limits_of_options.as_ref()),
         models: models.endpoints.iter().map(without_ram_key).collect(),
         resources,
-        continues: continued_job(directory, args.continues.as_deref())?,
-        memory_scope: memory_scope_of(args),
+        continues: continued_job(directory, options.continues.as_deref())?,
+        memory_scope: memory_scope_of(options),
     };
     let (name, spec) = (loaded.name.clone(), loaded.spec.clone());
     let revision = Revision::new(name, spec, server.mcp);
@@ -117,19 +120,16 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
     document.part.goal = inputs.redactor.redact_owned(document.part.goal);
     check_same_job(directory, existing.as_ref(), &document)?;
     let writer = unique_writer();
+    let (mut skill_note, mut warnings) = (None, Vec::new());
     if !has_ended(directory, &key, &inputs)? {
         directory.open(&writer)?;
-        if let Some(note) = skill.store()?.filter(|_| !args.quiet) {
-            text::inform(&note);
-        }
-        let ineffective = limits::ineffective_warnings(limits_of_args.as_ref(), &document.part.limits);
+        skill_note = skill.store()?;
+        let ineffective = limits::ineffective_warnings(limits_of_options.as_ref(), &document.part.limits);
         let unused = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
         let short = short_secrets::warnings(&document, &models.endpoints);
         let missing = server::missing_note(&document.revision, document.program.as_ref());
-        let missing = missing.into_iter().chain(scripts::missing_note(&document.revision, args.allow_scripts));
-        for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
-            text::inform(&warning);
-        }
+        warnings = [ineffective, unused, short].concat();
+        warnings.extend(missing.into_iter().chain(scripts::missing_note(&document.revision, options.allow_scripts)));
         if !document.store(directory, &writer)? {
             // Another process has started the Job meanwhile.
             check_same_job(directory, RunDocument::read(directory, &key)?.as_ref(), &document)?;
@@ -138,7 +138,8 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         directory.sync()?;
     }
     let SelectedSkill { directory, loaded, .. } = skill;
-    Ok((PreparedJob { args, directory, skill: Some(loaded), document, _models: models, writer }, inputs))
+    let skill = Some(loaded);
+    Ok((PreparedJob { options, directory, skill, document, _models: models, writer, skill_note, warnings }, inputs))
 }
 
 /// Checks that a skill directory belongs to this user, and holds no jobs of other Skills from an older memory.
@@ -147,51 +148,50 @@ fn check_usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> 
     if !directory.holds_older_jobs() {
         return Ok(());
     }
-    Err(Error::usage(format!(
+    Err(Error::invalid(format!(
         "{} holds the jobs of an older memory, which must not be mixed with those of a Skill of that name: {}",
         directory.dir.display(),
         older_jobs::rename_hint(memory, &directory.name)
     )))
 }
 
-/// Prepares a Job to be resumed. The command line may name other models and another MCP server. All other parameters
+/// Prepares a Job to be resumed. The options may name other models and another MCP server. All other parameters
 /// are those of the run document.
 ///
 /// # Errors
 /// If there is no such Job, or its parameters cannot be used.
-pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Error> {
-    if let Some(file) = args.skill.as_deref().filter(|skill| skill::is_file(skill)) {
-        return Err(Error::usage(format!(
+pub fn resume<'a>(options: &'a RunOptions, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Error> {
+    if let Some(file) = options.skill.as_deref().filter(|skill| skill::is_file(skill)) {
+        return Err(Error::invalid(format!(
             "--skill {file}: a resumed Job uses the Skill with which it was started, which is stored beside its log. Leave \
              --skill out. If several Skills have a Job {key}, give the name of the Skill"
         )));
     }
-    owner::check(&args.memory)?;
-    let directory = memory::find_log(&args.memory, args.skill.as_deref(), key)?;
+    owner::check(&options.memory)?;
+    let directory = memory::find_log(&options.memory, options.skill.as_deref(), key)?;
     directory.check_owner()?;
     let mut document = RunDocument::read_required(&directory, key)?;
     let mut errors = Errors::default();
-    let server_of_args = errors.collect(server::from_args(&args.mcp));
+    let server_of_options = errors.collect(server::from_options(&options.mcp));
     let names = document.revision.spec.model_names();
-    let models = errors.collect(match (&args.model.model, &args.model.model_url, &args.model.provider) {
-        (None, None, None) => model::reload(document.part.models.clone(), &args.model, &env),
-        _ => model::find(&args.model, Some(&names), &env),
+    let models = errors.collect(match (&options.model.model, &options.model.model_url, &options.model.provider) {
+        (None, None, None) => model::reload(document.part.models.clone(), &options.model, &env),
+        _ => model::find(&options.model, Some(&names), &env),
     });
-    let (Some(server_of_args), Some(models)) = (server_of_args, models) else { return Err(errors.into_error()) };
-    if let Some(Server { mcp, program }) = server_of_args {
+    let (Some(server_of_options), Some(models)) = (server_of_options, models) else { return Err(errors.into_error()) };
+    if let Some(Server { mcp, program }) = server_of_options {
         (document.revision.mcp, document.program) = (mcp, program);
     }
     let inputs = inputs(&document, &models, redactor)?;
-    let writer = unique_writer();
+    let (writer, mut warnings) = (unique_writer(), Vec::new());
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
         directory.sync()?;
-        let missing = scripts::missing_note(&document.revision, args.allow_scripts);
-        for warning in short_secrets::warnings(&document, &models.endpoints).into_iter().chain(missing) {
-            text::inform(&warning);
-        }
+        warnings = short_secrets::warnings(&document, &models.endpoints);
+        warnings.extend(scripts::missing_note(&document.revision, options.allow_scripts));
     }
-    Ok((PreparedJob { args, directory, skill: None, document, _models: models, writer }, inputs))
+    let (skill, skill_note) = (None, None);
+    Ok((PreparedJob { options, directory, skill, document, _models: models, writer, skill_note, warnings }, inputs))
 }
 
 /// Returns the Job that `--continues` names. It must belong to the same Skill, and must have ended.
@@ -201,12 +201,12 @@ fn continued_job(directory: &SkillDirectory, key: Option<&str>) -> Result<Option
         Ok(record) if record.outcome.is_some() => {
             Ok(Some(ContinuedJob { name: key.to_owned(), run_key: key.to_owned() }))
         }
-        Ok(_) => Err(Error::usage(format!("--continues {key}: its record does not say how it ended"))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::usage(format!(
+        Ok(_) => Err(Error::invalid(format!("--continues {key}: its record does not say how it ended"))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::invalid(format!(
             "--continues {key}: the Skill {} has no Job {key} that has ended; `bloomery get` lists its Jobs",
             directory.name
         ))),
-        Err(error) => Err(Error::usage(format!("--continues {key}: its record cannot be read: {error}"))),
+        Err(error) => Err(Error::invalid(format!("--continues {key}: its record cannot be read: {error}"))),
     }
 }
 
@@ -216,25 +216,25 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
     if let Some(program) = &document.program {
         mcp_environment::redact_values(program, &redactor);
     }
-    Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Error::usage(error.to_string()))
+    Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Error::invalid(error.to_string()))
 }
 
 /// Binds the resources, and checks that none of them is in the memory.
-fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
-    let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
-    resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
+fn bind_resources(options: &RunOptions, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
+    let bound = resources::bind(&skill.spec.resources, &options.resources, options.project_path.as_deref())?;
+    resources::check_outside_memory(&bound, &options.memory).map(|()| bound)
 }
 
 /// Returns the core notes that `--memory-scope` names, if it is given.
-fn memory_scope_of(args: &RunArgs) -> Option<Vec<CoreNote>> {
-    (!args.memory_scope.is_empty()).then(|| args.memory_scope.clone())
+fn memory_scope_of(options: &RunOptions) -> Option<Vec<CoreNote>> {
+    (!options.memory_scope.is_empty()).then(|| options.memory_scope.clone())
 }
 
 /// Checks that `--memory-scope` names only notes in the scope of the Skill.
-fn check_memory_scope(args: &RunArgs, skill: &LoadedSkill) -> Result<(), Error> {
-    let faults = memory_scope::faults(&skill.spec, memory_scope_of(args).as_deref());
+fn check_memory_scope(options: &RunOptions, skill: &LoadedSkill) -> Result<(), Error> {
+    let faults = memory_scope::faults(&skill.spec, memory_scope_of(options).as_deref());
     let reasons: Vec<&str> = faults.iter().filter_map(|fault| Some(fault.split_once(": ")?.1)).collect();
-    if reasons.is_empty() { Ok(()) } else { Err(Error::usage(format!("--memory-scope: {}", reasons.join(" ")))) }
+    if reasons.is_empty() { Ok(()) } else { Err(Error::invalid(format!("--memory-scope: {}", reasons.join(" ")))) }
 }
 
 /// Returns a unique key that contains the current time.
@@ -278,7 +278,7 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
         }
         None if directory.record(key).exists() => {
             let record = directory.record(key);
-            return Err(Error::usage(format!(
+            return Err(Error::invalid(format!(
                 "{} is the record of a Job without a log: use another --run-key",
                 record.display()
             )));
@@ -288,11 +288,12 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
     if is_same {
         return Ok(());
     }
-    Err(Error::usage(format!(
+    let message = format!(
         "the Skill {} already has a Job {key} with other parameters: use another --run-key, or resume that Job with \
          --resume {key}",
         directory.name
-    )))
+    );
+    Err(Error::new(ErrorKind::Conflict, message))
 }
 
 /// Returns whether a Job has ended. The callers write nothing for such a Job, because its memory need not be writable.

@@ -1,30 +1,30 @@
 //! The goal of a Job.
 
-use crate::args::RunArgs;
 use crate::error::Error;
+use crate::run::options::RunOptions;
 
 /// The maximum length of a goal, in bytes, as on a cluster.
 const MAX_GOAL_BYTES: usize = 8192;
 
-/// Returns the goal of the command line.
+/// Returns the goal of the options.
 ///
 /// # Errors
 /// If it is missing, empty or too long.
-pub fn read(args: &RunArgs) -> Result<String, Error> {
-    let Some(goal) = args.goal.as_deref() else { return Err(missing(args)) };
+pub fn read(options: &RunOptions) -> Result<String, Error> {
+    let Some(goal) = options.goal.as_deref() else { return Err(missing(options)) };
     if goal.trim().is_empty() {
-        return Err(Error::usage("--goal must not be empty"));
+        return Err(Error::invalid("--goal must not be empty"));
     }
     if goal.len() > MAX_GOAL_BYTES {
-        return Err(Error::usage(format!("--goal has {} bytes; the limit is {MAX_GOAL_BYTES}", goal.len())));
+        return Err(Error::invalid(format!("--goal has {} bytes; the limit is {MAX_GOAL_BYTES}", goal.len())));
     }
     Ok(goal.to_owned())
 }
 
-/// Returns the error for a command line without a goal, which only --mcp-command allows.
-fn missing(args: &RunArgs) -> Error {
+/// Returns the error for options without a goal, which only --mcp-command allows.
+fn missing(options: &RunOptions) -> Error {
     let is_goal = |word: &String| word == "--goal" || word.starts_with("--goal=");
-    Error::usage(if args.mcp.command.iter().any(is_goal) {
+    Error::invalid(if options.mcp.command.iter().any(is_goal) {
         "--goal is an argument of the program here, like all words after --mcp-command: write --goal before --mcp-command, or write \
          ';' after the arguments of the program"
     } else {

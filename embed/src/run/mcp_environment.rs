@@ -21,7 +21,7 @@ pub fn environment(program: &McpProgram) -> BTreeMap<String, String> {
 /// # Errors
 /// All variables that cannot be passed, at once. The errors do not contain values.
 pub fn check(program: &McpProgram) -> Result<(), Error> {
-    let faults: Vec<Error> = program.env.iter().filter_map(|name| fault(name)).map(Error::usage).collect();
+    let faults: Vec<Error> = program.env.iter().filter_map(|name| fault(name)).map(Error::invalid).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 

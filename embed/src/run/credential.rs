@@ -1,4 +1,4 @@
-//! Finds credentials on a command line by their names. The parameters of a Job are stored in clear text, so that it can be
+//! Finds credentials in options by their names. The parameters of a Job are stored in clear text, so that it can be
 //! resumed. Therefore a URL or an argument with a credential is refused.
 
 use bloomery_crds::resources::has_user_info;

@@ -1,4 +1,4 @@
-//! The API keys that the command line names. Each key is sent to one server only.
+//! The API keys that the options name. Each key is sent to one server only.
 
 use crate::error::{Error, Errors};
 use crate::run::ram_key::is_one_line;
@@ -12,7 +12,7 @@ use std::fs;
 /// The option that names API keys.
 const OPTION: &str = "--api-key-file";
 
-/// The files with the keys that a command line names.
+/// The files with the keys that the options name.
 #[derive(Debug, Default)]
 pub struct ApiKeys {
     /// The keys of single Models, by the name of the Model.
@@ -36,7 +36,7 @@ impl ApiKeys {
             };
             let key = secret_file(file.as_ref(), OPTION)
                 .and_then(check_one_line)
-                .map_err(|fault| Error::usage(format!("{OPTION}: {fault}")));
+                .map_err(|fault| Error::invalid(format!("{OPTION}: {fault}")));
             let Some(key) = errors.collect(key) else { continue };
             let previous = match model {
                 Some(model) => keys.of_model.insert(model.to_owned(), key),
@@ -44,7 +44,7 @@ impl ApiKeys {
             };
             if previous.is_some() {
                 let models = model.map_or_else(|| "all other Models".to_owned(), |model| format!("the Model {model}"));
-                errors.add(Error::usage(format!(
+                errors.add(Error::invalid(format!(
                     "{OPTION}: two keys for {models}. Give one key for each Model, as MODEL=FILE"
                 )));
             }
@@ -65,7 +65,7 @@ impl ApiKeys {
         let known: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect();
         if let Some(unknown) = self.of_model.keys().find(|name| !known.contains(name.as_str())) {
             let known: Vec<&str> = known.into_iter().collect();
-            return Err(Error::usage(format!(
+            return Err(Error::invalid(format!(
                 "{OPTION} {unknown}=...: the run uses no Model of that name. It uses {}",
                 known.join(", ")
             )));
@@ -75,7 +75,7 @@ impl ApiKeys {
             with_default_key.filter_map(|endpoint| http::origin(&endpoint.base_url)).collect();
         if self.default.is_some() && servers.len() > 1 {
             let servers: Vec<String> = servers.into_iter().collect();
-            return Err(Error::usage(format!(
+            return Err(Error::invalid(format!(
                 "{OPTION} would send one key to several servers, {}: give the Model of the key, as MODEL=FILE",
                 servers.join(" and ")
             )));

@@ -52,17 +52,16 @@ impl SkillDocuments {
     }
 }
 
-/// Counts the findings about a file. Prints them if there are errors.
+/// Counts the findings about a file.
 ///
 /// # Errors
-/// If there are errors.
+/// If there are errors. The error has the findings.
 pub fn refuse_errors(source: &Source, mut findings: Vec<Finding>) -> Result<Tally, Error> {
     findings.sort_by_key(Finding::position);
     let tally = Tally::count(&findings);
     if tally.errors > 0 {
-        findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
-            .map_err(|error| Error::failed(error.to_string()))?;
-        return Err(Error::usage(format!("{}: {}: nothing was run", source.name, tally.summary())));
+        let message = format!("{}: {}: nothing was run", source.name, tally.summary());
+        return Err(Error { findings: findings::in_file(&source.name, findings), ..Error::invalid(message) });
     }
     Ok(tally)
 }

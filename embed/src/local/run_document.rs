@@ -1,7 +1,7 @@
 //! The run document: the parameters of a Job, stored beside its log. A resumed Job has the same Skill, goal and bindings, even if
 //! `skill.yaml` has changed.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::local::memory_error::log_error;
 use crate::local::skill_directory::SkillDirectory;
 use bloomery_crds::Digest;
@@ -161,7 +161,8 @@ impl RunDocument {
 
 /// Returns the error for a Job that does not exist on this machine.
 pub fn not_found(directory: &SkillDirectory, key: &str) -> Error {
-    Error::usage(format!("{} is not the log of a Job that ran on this machine", directory.log(key).display()))
+    let log = directory.log(key);
+    Error::new(ErrorKind::NotFound, format!("{} is not the log of a Job that ran on this machine", log.display()))
 }
 
 fn digest(revision: &Revision) -> Result<Digest, Error> {

@@ -1,6 +1,6 @@
 //! The memory on this machine. It has one directory for each Skill, with the logs and records of the Jobs of that Skill.
 //!
-//! The commands that need no cluster (`run`, `get`, `events`, `migrate`) use these modules.
+//! The commands that need no cluster (`run`, `get`, `events`, `migrate`) use these modules too.
 
 pub mod job_state;
 pub mod memory;

@@ -17,7 +17,7 @@ pub fn check(dir: &Path) -> Result<(), Error> {
     let owner = |dir: &Path| fs::metadata(dir).map(|dir| dir.uid());
     // The directory `/proc/self` belongs to the user of this process.
     match (owner(dir), owner(Path::new("/proc/self"))) {
-        (Ok(owner), Ok(me)) if owner != me => Err(Error::usage(format!(
+        (Ok(owner), Ok(me)) if owner != me => Err(Error::invalid(format!(
             "the memory {} belongs to user {owner}, and you are user {me}: it may be another tenant's. Name one of yours with \
              --memory",
             text::directory(dir)

@@ -7,16 +7,16 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Converts an error of a Job's log into the error of a command.
+/// Converts an error of a Job's log into one of this library.
 pub fn log_error(error: &bloomery_journal::Error) -> Error {
     match error {
         bloomery_journal::Error::NotWritable { dir, source } => not_writable(dir, source),
         bloomery_journal::Error::ReadOnly { path, source } => read_only(path, source),
         bloomery_journal::Error::Full { path, source } => full(path, source),
         bloomery_journal::Error::Io { path, source, .. } if source.kind() == io::ErrorKind::NotADirectory => {
-            Error::usage(format!("{} is not in a directory: {source}", path.display()))
+            Error::invalid(format!("{} is not in a directory: {source}", path.display()))
         }
-        bloomery_journal::Error::Unsupported { dir, what, detail } => Error::usage(format!(
+        bloomery_journal::Error::Unsupported { dir, what, detail } => Error::invalid(format!(
             "the memory {} does not support {what} ({detail}). Without it, two processes could write the same log: name a \
              directory on a local disk with --memory",
             text::directory(dir)
@@ -35,7 +35,7 @@ pub fn unusable(dir: &Path, error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied => not_writable(dir, error),
         io::ErrorKind::ReadOnlyFilesystem => read_only(dir, error),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => full(dir, error),
-        _ => Error::usage(format!("the memory {} cannot be used: {error}", text::directory(dir))),
+        _ => Error::invalid(format!("the memory {} cannot be used: {error}", text::directory(dir))),
     }
 }
 
@@ -43,18 +43,18 @@ fn not_writable(dir: &Path, error: &io::Error) -> Error {
     // If the directory does not exist, the message names the owner of the nearest existing directory above it.
     let owner = dir.ancestors().find_map(|dir| fs::metadata(dir).ok()).map(|dir| dir.uid());
     let owner = owner.map(|uid| format!(" It belongs to user {uid}.")).unwrap_or_default();
-    Error::usage(format!(
+    Error::invalid(format!(
         "the memory {} is not writable: {error}.{owner} It may be another tenant's: name one of yours with --memory",
         text::directory(dir)
     ))
 }
 
 fn read_only(dir: &Path, error: &io::Error) -> Error {
-    Error::usage(format!("the memory {} is read-only: {error}. Name another one with --memory", text::directory(dir)))
+    Error::invalid(format!("the memory {} is read-only: {error}. Name another one with --memory", text::directory(dir)))
 }
 
 fn full(dir: &Path, error: &io::Error) -> Error {
-    Error::usage(format!(
+    Error::invalid(format!(
         "no space left for the memory {}: {error}. Free some space, or name another memory with --memory. The log is kept, \
          and the Job can be resumed from it",
         text::directory(dir)
@@ -64,7 +64,7 @@ fn full(dir: &Path, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Exit;
+    use crate::error::ErrorKind;
     use rstest::rstest;
     use std::path::PathBuf;
 
@@ -76,7 +76,7 @@ mod tests {
     #[case(io::ErrorKind::NotADirectory, "cannot be used")]
     fn a_memory_that_cannot_be_used_says_why_and_what_to_do(#[case] kind: io::ErrorKind, #[case] says: &str) {
         let error = unusable(Path::new("/no/such"), &kind.into());
-        assert_eq!(error.exit, Exit::Usage);
+        assert_eq!(error.kind, ErrorKind::Invalid);
         assert!(error.message.contains(says) && error.message.contains("/no/such"), "{error}");
     }
 
@@ -91,7 +91,7 @@ mod tests {
             bloomery_journal::Error::Unsupported { dir, what: "hard links", detail: "Operation not permitted".into() },
         ] {
             let error = log_error(&error);
-            assert_eq!(error.exit, Exit::Usage);
+            assert_eq!(error.kind, ErrorKind::Invalid);
             for word in ["pod", "claim", "volume", "fsGroup"] {
                 assert!(!error.message.contains(word), "{error}");
             }

@@ -1,9 +1,9 @@
 //! The models of a run, with their addresses and keys.
 
-use crate::args::ModelArgs;
 use crate::error::{Error, Errors};
 use crate::run::api_keys::ApiKeys;
 use crate::run::credential;
+use crate::run::options::ModelOptions;
 use crate::run::ram_key::{RamKey, is_one_line};
 use crate::run::resources::secret_file;
 use crate::run::vendor::{self, Env, Vendor};
@@ -36,27 +36,27 @@ impl Models {
 }
 
 /// Finds the models that a Skill names. If `names` is `None` because the Skill could not be read, finds the models of the
-/// command line, so that all errors can be reported at once.
+/// options, so that all errors can be reported at once.
 ///
 /// # Errors
 /// If a model or its key cannot be found.
-pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Error> {
+pub fn find(options: &ModelOptions, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Error> {
     let mut errors = Errors::default();
-    let keys = errors.collect(ApiKeys::read(&args.api_key_file));
-    let endpoints = errors.collect(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
-        super::model_file::endpoints(file, args, names)
+    let keys = errors.collect(ApiKeys::read(&options.api_key_file));
+    let endpoints = errors.collect(if let Some(file) = options.model.as_deref().filter(|model| is_file(model)) {
+        super::model_file::endpoints(file, options, names)
     } else {
         let for_each_name = |endpoint: ModelEndpoint| {
             let names = names.unwrap_or(&["default"]).iter();
             names.map(|name| ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() }).collect()
         };
-        from_options(args, env).map(for_each_name)
+        from_options(options, env).map(for_each_name)
     });
     let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(errors.into_error()) };
     let routes: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
     for (base_url, proxy) in routes {
         if let Some(fault) = credential::in_url(base_url) {
-            errors.add(Error::usage(format!(
+            errors.add(Error::invalid(format!(
                 "the URL of the model {fault}, and would be stored in clear text: write the key to a file, and name the file \
                  with --api-key-file"
             )));
@@ -64,7 +64,8 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
         }
         // Checks the address now. The run would report an invalid address as a server that does not respond.
         let route = ClientOptions { proxy: proxy.clone(), ..ClientOptions::default() };
-        errors.collect(http::client(base_url, Duration::ZERO, route).map_err(|error| Error::usage(error.to_string())));
+        errors
+            .collect(http::client(base_url, Duration::ZERO, route).map_err(|error| Error::invalid(error.to_string())));
     }
     if !errors.is_empty() {
         return Err(errors.into_error());
@@ -76,8 +77,8 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
 ///
 /// # Errors
 /// If a key cannot be found.
-pub fn reload(endpoints: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Error> {
-    with_keys(endpoints, &ApiKeys::read(&args.api_key_file)?, env)
+pub fn reload(endpoints: Vec<ModelEndpoint>, options: &ModelOptions, env: Env<'_>) -> Result<Models, Error> {
+    with_keys(endpoints, &ApiKeys::read(&options.api_key_file)?, env)
 }
 
 /// Returns whether the value of `--model` is a file, and not the name of a model.
@@ -86,11 +87,11 @@ pub fn is_file(model: &str) -> bool {
 }
 
 /// Returns the model that the options and the environment select.
-fn from_options(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Error> {
-    let vendor = vendor(args, env)?;
+fn from_options(options: &ModelOptions, env: Env<'_>) -> Result<ModelEndpoint, Error> {
+    let vendor = vendor(options, env)?;
     let model =
-        args.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.default_model.to_owned());
-    let base_url = args.model_url.clone().unwrap_or_else(|| vendor.effective_url(env));
+        options.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.default_model.to_owned());
+    let base_url = options.model_url.clone().unwrap_or_else(|| vendor.effective_url(env));
     Ok(ModelEndpoint {
         name: String::new(),
         provider: vendor.provider,
@@ -107,21 +108,21 @@ fn from_options(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Error> 
 }
 
 /// Selects the provider: by `--provider`, the name of the model, the address, or the variables of the environment, in this order.
-fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
-    if let Some(name) = &args.provider {
+fn vendor(options: &ModelOptions, env: Env<'_>) -> Result<&'static Vendor, Error> {
+    if let Some(name) = &options.provider {
         return vendor::by_name(name).ok_or_else(|| {
             let known: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.name).collect();
-            Error::usage(format!("--provider must be one of {}", known.join(", ")))
+            Error::invalid(format!("--provider must be one of {}", known.join(", ")))
         });
     }
-    let by_model = args.model.as_deref().and_then(vendor::by_model);
+    let by_model = options.model.as_deref().and_then(vendor::by_model);
     // Most servers at other addresses speak the protocol of OpenAI.
-    let by_address = args.model_url.is_some().then(|| vendor::by_provider(ModelProvider::Openai)).flatten();
+    let by_address = options.model_url.is_some().then(|| vendor::by_provider(ModelProvider::Openai)).flatten();
     let by_variable =
         vendor::ALL.iter().find(|vendor| env(vendor.key_variable).is_some() || env(vendor.url_variable).is_some());
     by_model.or(by_address).or(by_variable).ok_or_else(|| {
         let keys: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.key_variable).collect();
-        Error::usage(format!(
+        Error::invalid(format!(
             "no model is configured: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md describes a \
              scripted one)",
             keys.join(" or ")
@@ -147,7 +148,7 @@ fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Res
 
 /// Checks that the key file of a resumed Job can still be read.
 fn check_readable(file: &KeyFile) -> Result<KeyFile, Error> {
-    secret_file(file.path.as_ref(), &file.secret).map_err(|error| Error::usage(error.to_string()))
+    secret_file(file.path.as_ref(), &file.secret).map_err(|error| Error::invalid(error.to_string()))
 }
 
 /// Returns the key of a model from the environment, if the environment has a key for the address of the model. Adds new keys to
@@ -168,12 +169,12 @@ fn from_environment(
         }
         let message =
             format!("{} requires a key: set {}, or use --api-key-file", endpoint.base_url, vendor.key_variable);
-        return Err(Error::usage(message));
+        return Err(Error::invalid(message));
     };
     if !is_one_line(&value) {
         let message =
             format!("{} holds a line break or another control character: a key is one line", vendor.key_variable);
-        return Err(Error::usage(message));
+        return Err(Error::invalid(message));
     }
     if let Some(key) = ram_keys.iter().find(|key| key.is_from(vendor.key_variable)) {
         return Ok(Some(key.key_file()));

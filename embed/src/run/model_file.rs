@@ -1,9 +1,9 @@
 //! Models from a file with manifests.
 
-use crate::args::ModelArgs;
 use crate::check::check_document;
 use crate::error::{Error, Errors};
 use crate::findings::{self, Tally};
+use crate::run::options::ModelOptions;
 use crate::source;
 use bloomery_crds::fallback;
 use bloomery_crds::lists::ConfigMaps;
@@ -17,18 +17,18 @@ use std::path::Path;
 ///
 /// # Errors
 /// If the file cannot be used, or lacks a Model.
-pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result<Vec<ModelEndpoint>, Error> {
+pub fn endpoints(file: &str, options: &ModelOptions, names: Option<&[&str]>) -> Result<Vec<ModelEndpoint>, Error> {
     let models = read(Path::new(file))?;
     let all: Vec<&str> = models.iter().map(|(name, _)| name.as_str()).collect();
     let names = names.unwrap_or(&all);
     let mut errors = Errors::default();
-    if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && args.api_key_file.is_empty() {
-        errors.add(Error::usage(format!(
+    if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && options.api_key_file.is_empty() {
+        errors.add(Error::invalid(format!(
             "{file}: a Model has its key in a Secret, which exists only on a cluster: use --api-key-file"
         )));
     }
     if models.iter().any(|(_, model)| model.spec.ca.is_some()) {
-        errors.add(Error::usage(format!(
+        errors.add(Error::invalid(format!(
             "{file}: a Model has certificates (`ca`) that exist only on a cluster: remove `ca` to use those of this machine"
         )));
     }
@@ -53,10 +53,10 @@ fn select(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<
         next += 1;
         let model = find(&name).ok_or_else(|| {
             let known: Vec<&str> = models.iter().map(|(name, _)| name.as_str()).collect();
-            Error::usage(format!("{file} has no Model {name}, which the Skill uses. It has {}", known.join(", ")))
+            Error::invalid(format!("{file} has no Model {name}, which the Skill uses. It has {}", known.join(", ")))
         })?;
         let fallback = fallback::resolve(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
-            .map_err(|fault| Error::usage(format!("{file}: {fault}")))?;
+            .map_err(|fault| Error::invalid(format!("{file}: {fault}")))?;
         for other in &fallback {
             if !wanted.contains(other) {
                 wanted.push(other.clone());
@@ -99,7 +99,7 @@ fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
 /// Reads the Models in a file, by name. Other documents are skipped.
 fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     let shown = file.display();
-    let source = source::read(file).map_err(|error| Error::usage(format!("{shown} cannot be read: {error}")))?;
+    let source = source::read(file).map_err(|error| Error::invalid(format!("{shown} cannot be read: {error}")))?;
     let parsed = yaml::read(&source.bytes);
     let mut findings = parsed.findings;
     let mut models = Vec::new();
@@ -112,18 +112,17 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     }
     let tally = Tally::count(&findings);
     if tally.errors > 0 {
-        findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
-            .map_err(|error| Error::failed(error.to_string()))?;
-        return Err(Error::usage(format!("{shown}: {}: nothing was run", tally.summary())));
+        let message = format!("{shown}: {}: nothing was run", tally.summary());
+        return Err(Error { findings: findings::in_file(&source.name, findings), ..Error::invalid(message) });
     }
     let with_name = |object| {
         let model: Model = serde_json::from_value(object)
-            .map_err(|error| Error::usage(format!("{shown} has an invalid Model: {error}")))?;
+            .map_err(|error| Error::invalid(format!("{shown} has an invalid Model: {error}")))?;
         Ok((model.metadata.name.clone().unwrap_or_default(), model))
     };
     let models: Vec<(String, Model)> = models.into_iter().map(with_name).collect::<Result<_, Error>>()?;
     if models.is_empty() {
-        return Err(Error::usage(format!("{shown} has no Model")));
+        return Err(Error::invalid(format!("{shown} has no Model")));
     }
     Ok(models)
 }

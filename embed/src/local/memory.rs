@@ -1,6 +1,6 @@
 //! The memory of one tenant: a directory with one directory for each Skill.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::local::SKILL_FILE;
 use crate::local::memory_error::unusable;
 use crate::local::skill_directory::{SkillDirectory, entry_names};
@@ -42,7 +42,7 @@ pub fn all_directories(memory: &Path) -> Vec<PathBuf> {
 pub fn find_log(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Error> {
     let has_log = |directory: &SkillDirectory| directory.log(key).is_dir();
     find(memory, skill, key, has_log).map_err(|not_found| match find_log_or_record(memory, skill, key) {
-        Ok(directory) if !has_log(&directory) => Error::usage(format!(
+        Ok(directory) if !has_log(&directory) => Error::invalid(format!(
             "the Job {key} of the Skill {} has no log, because it comes from an older memory. Its record is {}; \
              `bloomery get {key}` shows it",
             directory.name,
@@ -73,11 +73,15 @@ fn find(
         [directory] => Ok(directory.clone()),
         [] => {
             let of_skill = skill.map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-            Err(Error::usage(format!("the memory {} has no Job {key}{of_skill}", text::directory(memory))))
+            let message = format!("the memory {} has no Job {key}{of_skill}", text::directory(memory));
+            Err(Error::new(ErrorKind::NotFound, message))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|directory| directory.name.as_str()).collect();
-            Err(Error::usage(format!("several Skills have a Job {key}. Select one with --skill: {}", names.join(", "))))
+            Err(Error::invalid(format!(
+                "several Skills have a Job {key}. Select one with --skill: {}",
+                names.join(", ")
+            )))
         }
     }
 }

@@ -27,13 +27,13 @@ pub fn prepare<'a>(
     request: &ChildRequest,
     redactor: Redactor,
 ) -> Result<(PreparedJob<'a>, Inputs), Error> {
-    let args = parent.args;
+    let options = parent.options;
     let key = run_key(&parent.document.revision.skill, &part.run_key, &request.call);
-    let skill = invoked::find(&args.memory, file, &request.skill).ok_or_else(|| {
-        Error::usage(format!("the Skill {} cannot be used: `bloomery lint` shows why", request.skill))
+    let skill = invoked::find(&options.memory, file, &request.skill).ok_or_else(|| {
+        Error::invalid(format!("the Skill {} cannot be used: `bloomery lint` shows why", request.skill))
     })?;
     let directory = &skill.directory;
-    check_usable(directory, &args.memory)?;
+    check_usable(directory, &options.memory)?;
     let existing = RunDocument::read(directory, &key)?;
     let spec = existing.as_ref().map_or(&skill.loaded.spec, |existing| &existing.revision.spec);
     let models = Models::for_child(&spec.model_names(), &part.models);
@@ -50,7 +50,8 @@ pub fn prepare<'a>(
     document.store(directory, &writer)?;
     directory.sync()?;
     let SelectedSkill { directory, loaded, .. } = skill;
-    Ok((PreparedJob { args, directory, skill: Some(loaded), document, _models: models, writer }, inputs))
+    let (skill, skill_note, warnings) = (Some(loaded), None, Vec::new());
+    Ok((PreparedJob { options, directory, skill, document, _models: models, writer, skill_note, warnings }, inputs))
 }
 
 /// Returns the run document of a new child.
@@ -87,14 +88,14 @@ fn passed_resources(
 ) -> Result<Vec<BoundResource>, Error> {
     let is_declared = |name: &&String| spec.resources.iter().any(|declared| declared.name == **name);
     if let Some(name) = request.resources.iter().find(|name| !is_declared(name)) {
-        return Err(Error::usage(format!("the Skill {skill} has no resource {name:?}: do not pass it")));
+        return Err(Error::invalid(format!("the Skill {skill} has no resource {name:?}: do not pass it")));
     }
     let mut passed = Vec::new();
     for declared in &spec.resources {
         let name = &declared.name;
         if !request.resources.contains(name) {
             if declared.required == Some(true) {
-                return Err(Error::usage(format!(
+                return Err(Error::invalid(format!(
                     "the Skill {skill} needs the resource {name:?}: pass it in resources"
                 )));
             }
@@ -104,7 +105,7 @@ fn passed_resources(
             Some(bound) if bound.kind == declared.kind => passed.push(bound.clone()),
             _ => {
                 let kind = declared.kind;
-                return Err(Error::usage(format!("the Job has no resource {name:?} of the type {kind}")));
+                return Err(Error::invalid(format!("the Job has no resource {name:?} of the type {kind}")));
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use super::checked_tools::CheckedTools;
 use super::mcp_environment;
-use super::screen::Screen;
 use super::scripts::LocalScripts;
 use super::skill::LoadedSkill;
+use super::view::RunView;
 use crate::error::Error;
 use crate::local::memory;
 use crate::local::memory_error::log_error;
@@ -24,7 +24,6 @@ use bloomery_worker::stop::Stop;
 use bloomery_worker::tool_list_cache::ToolListCache;
 use bloomery_worker::tools::CoreTools;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The timeout for closing the sessions with the MCP server and the scripts.
@@ -35,7 +34,7 @@ const MCP_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct LocalEpoch<'a> {
     /// The input of the driver.
     pub inputs: &'a Inputs,
-    /// The Skill, if the epoch prints how many findings the lint has about it.
+    /// The Skill, if the epoch shows how many findings the lint has about it.
     pub skill: Option<&'a LoadedSkill>,
     /// The MCP server if it is a program.
     pub program: Option<&'a McpProgram>,
@@ -51,8 +50,8 @@ pub struct LocalEpoch<'a> {
     pub people: &'a dyn People,
     /// The children of the Job.
     pub children: &'a dyn Children,
-    /// The output on stderr.
-    pub screen: &'a Screen,
+    /// The view of the conversation.
+    pub view: &'a dyn RunView,
     /// The requests to stop.
     pub stop: &'a Stop,
 }
@@ -64,9 +63,9 @@ impl LocalEpoch<'_> {
     /// # Errors
     /// If the model or the tools cannot be used, or the log cannot be written.
     pub async fn run(&self, printer: Printer, on_claim: impl FnOnce()) -> Result<Option<EpochEnd>, Error> {
-        let Self { inputs, directory, writer, patience, people, children, screen, stop, .. } = *self;
-        let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
-        // The memory was checked before. From now on, an error of the log is not a mistake on the command line.
+        let Self { inputs, directory, writer, patience, people, children, view, stop, .. } = *self;
+        let unusable = |error: bloomery_http::Error| Error::invalid(error.to_string());
+        // The memory was checked before. From now on, an error of the log is not a mistake in the options.
         let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
         let (part, redactor) = (&inputs.part, &inputs.redactor);
         let models = Clients::new(
@@ -76,11 +75,11 @@ impl LocalEpoch<'_> {
             AddressPolicy::for_local_machine(),
             redactor,
         );
-        let models = models.map_err(unusable)?.with_observer(&screen.observer());
+        let models = models.map_err(unusable)?.with_observer(&view.progress());
         // Dropping the scripts removes their files.
         let scripts = LocalScripts::write(&inputs.revision.spec, self.allows_scripts)?;
         let tools = self.tools(scripts.as_ref()).map_err(unusable)?;
-        let tools = CheckedTools { tools, skill: self.skill, screen };
+        let tools = CheckedTools { tools, skill: self.skill, view };
         let dir = directory.dir.as_path();
         // File tools must not reach the memory.
         let hidden = memory::all_directories(directory.memory());
@@ -107,7 +106,7 @@ impl LocalEpoch<'_> {
             claimed => claimed.map_err(failed)?,
         };
         on_claim();
-        let end = epoch.drive(screen, printer).await;
+        let end = epoch.drive(view, printer).await;
         // Gives programs time to end by themselves, even after an error of the epoch.
         let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.tools.close()).await;
         end.map(Some).map_err(failed)
@@ -115,11 +114,11 @@ impl LocalEpoch<'_> {
 
     /// Creates the clients of the MCP server, and of the scripts.
     fn tools(&self, scripts: Option<&LocalScripts>) -> Result<SkillTools, bloomery_http::Error> {
-        let Self { inputs: Inputs { revision, redactor, .. }, screen, .. } = *self;
-        let server = self.mcp_client()?.map(|server| server.with_observer(&screen.observer()));
+        let Self { inputs: Inputs { revision, redactor, .. }, view, .. } = *self;
+        let server = self.mcp_client()?.map(|server| server.with_observer(&view.progress()));
         let tools = SkillTools::new(server);
         let Some(scripts) = scripts else { return Ok(tools) };
-        let client = scripts.client(self.listener(), redactor.clone()).with_observer(&screen.observer());
+        let client = scripts.client(view.program_output(), redactor.clone()).with_observer(&view.progress());
         Ok(tools.with_scripts(client.with_max_result_bytes(revision.spec.max_result_bytes()), &revision.spec))
     }
 
@@ -129,7 +128,7 @@ impl LocalEpoch<'_> {
         let max_result_bytes = revision.spec.max_result_bytes();
         if let Some(program) = program {
             let env = mcp_environment::environment(program);
-            let program = mcp::Program { argv: program.argv.clone(), env, listener: self.listener() };
+            let program = mcp::Program { argv: program.argv.clone(), env, listener: self.view.program_output() };
             let client = mcp::Client::program(program, redactor.clone()).with_max_result_bytes(max_result_bytes);
             return Ok(Some(client.with_resources(&part.resources)));
         }
@@ -139,11 +138,5 @@ impl LocalEpoch<'_> {
         let cache = ToolListCache::new(shared, &endpoint.url, &revision.spec.mcp_server);
         let client = client.with_max_result_bytes(max_result_bytes).with_resources(&part.resources);
         Ok(Some(client.without_credentials().with_cache(cache)))
-    }
-
-    /// Returns what shows the standard error of a program.
-    fn listener(&self) -> mcp::StderrListener {
-        let screen = self.screen.clone();
-        Arc::new(move |line: &str| screen.print_dimmed(line))
     }
 }
