@@ -3,6 +3,7 @@
 //! The commands that need no cluster (`run`, `get`, `events`, `migrate`) use these modules too.
 
 pub mod job_state;
+pub mod key;
 pub mod memory;
 pub mod memory_error;
 pub mod older_jobs;

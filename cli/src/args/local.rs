@@ -3,6 +3,7 @@
 
 use super::cluster::{ObjectOutput, PlaceArgs};
 use super::values::{Error, name, pair};
+use crate::local::key::key_fault;
 use crate::local::older_jobs::OLDER_JOBS_DIR;
 use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
 use bloomery_crds::v1alpha1::CoreNote;
@@ -196,11 +197,10 @@ fn core_note(text: &str) -> Result<CoreNote, Error> {
 
 /// Parses the key of a Job.
 fn key(text: &str) -> Result<String, Error> {
-    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=63).contains(&text.len()) && text.chars().all(is_allowed) {
-        return Ok(text.to_owned());
+    match key_fault(text) {
+        None => Ok(text.to_owned()),
+        Some(fault) => Err(Error(fault.to_owned())),
     }
-    Err(Error("must be at most 63 lower-case letters, digits and '-'".to_owned()))
 }
 
 /// Parses the key of a Job, of this runtime or of the older one that `migrate` supports.

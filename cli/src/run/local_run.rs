@@ -23,6 +23,7 @@ impl From<&RunArgs> for RunOptions {
             goal: args.goal.clone(),
             skill: args.skill.clone(),
             resources: args.resources.clone(),
+            root: None,
             project_path: args.project_path.clone(),
             bootstrap: args.bootstrap,
             memory: args.memory.clone(),

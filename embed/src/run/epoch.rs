@@ -1,8 +1,8 @@
 //! One epoch of a conversation on this machine: connects its model and its tools, claims the epoch, and drives the conversation.
 
 use super::checked_tools::CheckedTools;
-use super::mcp_environment;
 use super::scripts::LocalScripts;
+use super::server;
 use super::skill::LoadedSkill;
 use super::view::RunView;
 use crate::error::Error;
@@ -124,19 +124,14 @@ impl LocalEpoch<'_> {
 
     /// Creates the client of the MCP server, if the Job has one.
     fn mcp_client(&self) -> Result<Option<mcp::Client>, bloomery_http::Error> {
-        let Self { inputs: Inputs { revision, part, redactor, .. }, program, directory, writer, .. } = *self;
+        let Self { inputs: Inputs { revision, part, redactor, .. }, program, directory, writer, view, .. } = *self;
+        let client = server::client(revision.mcp.as_ref(), program, view.program_output(), redactor)?;
         let max_result_bytes = revision.spec.max_result_bytes();
-        if let Some(program) = program {
-            let env = mcp_environment::environment(program);
-            let program = mcp::Program { argv: program.argv.clone(), env, listener: self.view.program_output() };
-            let client = mcp::Client::program(program, redactor.clone()).with_max_result_bytes(max_result_bytes);
-            return Ok(Some(client.with_resources(&part.resources)));
-        }
-        let Some(endpoint) = &revision.mcp else { return Ok(None) };
-        let client = mcp::Client::restricted(AddressPolicy::for_local_machine(), endpoint, redactor.clone())?;
+        let client =
+            client.map(|client| client.with_max_result_bytes(max_result_bytes).with_resources(&part.resources));
+        let Some(endpoint) = revision.mcp.as_ref().filter(|_| program.is_none()) else { return Ok(client) };
         let shared = SharedCache::new(&directory.dir, writer);
         let cache = ToolListCache::new(shared, &endpoint.url, &revision.spec.mcp_server);
-        let client = client.with_max_result_bytes(max_result_bytes).with_resources(&part.resources);
-        Ok(Some(client.without_credentials().with_cache(cache)))
+        Ok(client.map(|client| client.with_cache(cache)))
     }
 }

@@ -13,6 +13,8 @@ pub struct RunOptions {
     pub skill: Option<String>,
     /// The values of the Skill's resources: a path (`PATH:ro` is read-only), a URL, or a secret in a file (`@FILE`).
     pub resources: Vec<(String, String)>,
+    /// The directory in which the files and directories of all resources must be. Without one, a resource can be any of them.
+    pub root: Option<PathBuf>,
     /// The directory of the resource `codebase`.
     pub project_path: Option<String>,
     /// Whether a minimal Skill is created if neither the memory nor the templates have a Skill of that name.

@@ -219,9 +219,12 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
     Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Error::invalid(error.to_string()))
 }
 
-/// Binds the resources, and checks that none of them is in the memory.
+/// Binds the resources, and checks that their files are in the root, and not in the memory.
 fn bind_resources(options: &RunOptions, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &options.resources, options.project_path.as_deref())?;
+    if let Some(root) = &options.root {
+        resources::check_within(&bound, root)?;
+    }
     resources::check_outside_memory(&bound, &options.memory).map(|()| bound)
 }
 

@@ -99,6 +99,28 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
     }
 }
 
+/// Checks that all bound files and directories are in a directory. Bound paths have no links.
+///
+/// # Errors
+/// If one of them is elsewhere, or the directory cannot be read. The errors do not contain the values of secrets.
+pub fn check_within(bound: &[BoundResource], root: &Path) -> Result<(), Error> {
+    let unusable = |error| Error::invalid(format!("the root {} cannot be used: {error}", text::directory(root)));
+    let canonical = root.canonicalize().map_err(unusable)?;
+    let outside = bound.iter().find(|resource| match &resource.source {
+        ResourceSource::Mount { path, .. } | ResourceSource::Secret(KeyFile { path, .. }) => {
+            !Path::new(path).starts_with(&canonical)
+        }
+        ResourceSource::Value(_) => false,
+    });
+    match outside {
+        None => Ok(()),
+        Some(BoundResource { name, .. }) => Err(Error::invalid(format!(
+            "{name}: the file or directory is not in the root {}: name one that is",
+            text::directory(root)
+        ))),
+    }
+}
+
 /// Returns a warning for each bound secret that no bound endpoint uses.
 pub fn unused_secret_warnings(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<String> {
     let is_bound = |name: &str| bound.iter().any(|resource| resource.name == name);
@@ -335,6 +357,28 @@ mod tests {
             let error = check_outside_memory(&bound(&dir.path().join(within)), &memory).unwrap_err();
             assert!(error.message.contains("must not reach its own log"), "{within}: {error}");
         }
+    }
+
+    #[test]
+    fn with_a_root_no_file_outside_of_it_can_be_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir_all(root.join("project")).unwrap();
+        fs::write(dir.path().join("token"), "sk-1").unwrap();
+        fs::write(root.join("token"), "sk-1").unwrap();
+        std::os::unix::fs::symlink(dir.path(), root.join("link")).unwrap();
+        let check = |kind: ResourceType, value: String| {
+            check_within(&bind(&declared(kind, true), &given(&value), None).unwrap(), &root)
+        };
+        for (name, is_within) in [("project", true), (".", true), ("..", false), ("link", false)] {
+            let value = root.join(name).display().to_string();
+            assert_eq!(check(ResourceType::Filesystem, value).is_ok(), is_within, "{name}");
+        }
+        for (name, is_within) in [("token", true), ("../token", false), ("link/token", false)] {
+            let value = format!("@{}", root.join(name).display());
+            assert_eq!(check(ResourceType::Credential, value).is_ok(), is_within, "{name}");
+        }
+        assert_eq!(check(ResourceType::ApiEndpoint, "https://shop.example".into()), Ok(()));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use bloomery_crds::v1alpha1::McpServer;
 use bloomery_engine::lint;
 use bloomery_http::address::AddressPolicy;
 use bloomery_http::{self as http, ClientOptions};
+use bloomery_mcp::{self as mcp, StderrListener};
+use bloomery_redact::Redactor;
 use rustix::fs::{Access, access};
 use std::env;
 use std::ffi::OsStr;
@@ -86,6 +88,27 @@ pub fn missing_note(revision: &Revision, program: Option<&McpProgram>) -> Option
             tools.join(", ")
         )
     })
+}
+
+/// Creates the client of an MCP server: a program, or else an address. Returns `None` if there is neither. `listener` receives the standard
+/// error of a program.
+///
+/// # Errors
+/// If the address cannot be used.
+pub fn client(
+    endpoint: Option<&McpEndpoint>,
+    program: Option<&McpProgram>,
+    listener: StderrListener,
+    redactor: &Redactor,
+) -> Result<Option<mcp::Client>, http::Error> {
+    if let Some(program) = program {
+        let env = mcp_environment::environment(program);
+        let program = mcp::Program { argv: program.argv.clone(), env, listener };
+        return Ok(Some(mcp::Client::program(program, redactor.clone())));
+    }
+    let Some(endpoint) = endpoint else { return Ok(None) };
+    let client = mcp::Client::restricted(AddressPolicy::for_local_machine(), endpoint, redactor.clone())?;
+    Ok(Some(client.without_credentials()))
 }
 
 /// Checks the URL of an MCP server, and returns its endpoint.
