@@ -36,7 +36,8 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// If the Job cannot be started, or its key belongs to a Job with other parameters. Nothing was started.
     fn start(&self, job: NewJob) -> impl Future<Output = Result<String, Error>> + Send;
 
-    /// Sends input to a Job. Returns once the input cannot be lost. If no process drives the Job, one begins.
+    /// Sends input to a Job. Returns once the runtime has accepted it. If no process drives the Job, one begins. This machine loses input that
+    /// it has accepted if the process ends before the next step of the Job.
     ///
     /// # Errors
     /// If the input changes nothing: the Job has ended, the question is not open, or the call is not held with these arguments.

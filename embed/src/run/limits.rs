@@ -21,6 +21,17 @@ pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
     from_json(limits, "--limit").map(Some)
 }
 
+/// Returns limits in the form that [`read`] parses.
+///
+/// # Errors
+/// If they cannot be written as JSON.
+pub fn as_text(limits: &Limits) -> Result<Vec<(String, String)>, Error> {
+    let written = serde_json::to_value(limits).map_err(|error| Error::invalid(format!("limits: {error}")))?;
+    let Value::Object(written) = written else { return Ok(Vec::new()) };
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Ok(written.into_iter().map(|(name, value)| (name, text(value))).collect())
+}
+
 /// Returns a warning for each requested limit above the limit of the Skill. Such a limit has no effect.
 pub fn ineffective_warnings(requested: Option<&Limits>, effective: &EffectiveLimits) -> Vec<String> {
     let Some(Limits { steps, tool_calls, tokens, duration }) = requested else { return Vec::new() };
@@ -71,4 +82,15 @@ fn parse_limit(name: &str, value: &str) -> Result<(String, Value), Error> {
     let limit = (name.to_owned(), value);
     let parsed = from_json(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
     if parsed.duration.is_some_and(|duration| whole_seconds(&duration) == 0) { Err(not_positive()) } else { Ok(limit) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_they_were_written() {
+        let limits: Limits = serde_json::from_value(serde_json::json!({"steps": 5, "duration": "90s"})).unwrap();
+        assert_eq!(read(&as_text(&limits).unwrap()), Ok(Some(limits)));
+    }
 }

@@ -39,6 +39,32 @@ pub struct RunOptions {
     pub patience: Duration,
 }
 
+impl RunOptions {
+    /// The default of [`RunOptions::patience`].
+    pub const DEFAULT_PATIENCE: Duration = Duration::from_mins(1);
+
+    /// Returns the options of the Jobs of a memory: the model comes from the environment, and there are no other options.
+    pub fn new(memory: impl Into<PathBuf>) -> Self {
+        Self {
+            goal: None,
+            skill: None,
+            resources: Vec::new(),
+            root: None,
+            project_path: None,
+            bootstrap: false,
+            memory: memory.into(),
+            model: ModelOptions::default(),
+            mcp: McpOptions::default(),
+            allow_scripts: false,
+            limits: Vec::new(),
+            run_key: None,
+            continues: None,
+            memory_scope: Vec::new(),
+            patience: Self::DEFAULT_PATIENCE,
+        }
+    }
+}
+
 /// The model, and how to reach it.
 #[derive(Debug, Clone, Default)]
 pub struct ModelOptions {

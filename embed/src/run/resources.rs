@@ -110,7 +110,7 @@ pub fn check_within(bound: &[BoundResource], root: &Path) -> Result<(), Error> {
         ResourceSource::Mount { path, .. } | ResourceSource::Secret(KeyFile { path, .. }) => {
             !Path::new(path).starts_with(&canonical)
         }
-        ResourceSource::Value(_) => false,
+        ResourceSource::Value(_) | ResourceSource::ForServer { .. } => false,
     });
     match outside {
         None => Ok(()),

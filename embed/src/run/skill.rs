@@ -165,6 +165,11 @@ impl SelectedSkill {
     }
 }
 
+/// Returns the names of the templates.
+pub fn template_names() -> impl Iterator<Item = &'static str> {
+    templates::names()
+}
+
 /// Returns the message for a name that is neither a Skill in the memory nor a template.
 pub fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());

@@ -1,0 +1,234 @@
+//! The runtime of this machine: memories, and the engine in this process.
+
+mod inbox;
+mod jobs;
+mod running;
+mod skills;
+mod statement;
+mod subscription;
+mod thread;
+
+use crate::cursor::Cursor;
+use crate::error::{Error, ErrorKind};
+use crate::event::JobEvent;
+use crate::input::Input;
+use crate::job::{JobStatus, JobSummary, ModelContext, NewJob};
+use crate::local::DEFAULT_SKILL;
+use crate::local::key::key_fault;
+use crate::local::memory;
+use crate::requests::OpenRequests;
+use crate::run::limits;
+use crate::run::options::RunOptions;
+use crate::runtime::{Runtime, Tenant};
+use crate::skill::{SkillState, SkillTool};
+use bloomery_skills::names::name_fault;
+use futures::stream::BoxStream;
+use jobs::StoredJob;
+use running::RunningJobs;
+use statement::Delivery;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use thread::Begin;
+
+/// The interval at which a tenant that is being closed looks for running Jobs.
+const CLOSE_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The runtime of this machine. Each tenant is a memory. All methods need a runtime of tokio.
+#[derive(Debug)]
+pub struct LocalRuntime {
+    tenants: BTreeMap<String, Arc<Shared>>,
+}
+
+/// A tenant of this machine, opened for a caller.
+#[derive(Debug, Clone)]
+pub struct LocalTenant {
+    shared: Arc<Shared>,
+    /// The name of the caller in logs.
+    caller: String,
+}
+
+/// The part of a tenant that all callers share.
+#[derive(Debug)]
+struct Shared {
+    /// The options of its Jobs, without the parameters of one Job.
+    options: RunOptions,
+    running: Arc<RunningJobs>,
+}
+
+impl LocalRuntime {
+    /// Creates the runtime of some tenants. The options of a tenant name its memory, and how its Jobs reach models and servers. Their
+    /// parameters of one Job, such as the goal, are not used.
+    ///
+    /// # Errors
+    /// If two tenants have the same memory.
+    pub fn new(tenants: BTreeMap<String, RunOptions>) -> Result<Self, Error> {
+        let mut memories = BTreeMap::new();
+        for (name, options) in &tenants {
+            // A memory that does not exist yet has only its name.
+            let memory = options.memory.canonicalize().unwrap_or_else(|_| options.memory.clone());
+            if let Some(other) = memories.insert(memory, name) {
+                let memory = options.memory.display();
+                return Err(Error::invalid(format!(
+                    "the tenants {other} and {name} have the same memory {memory}: give each its own"
+                )));
+            }
+        }
+        // This fails if a provider of cryptography is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let shared = |options| Arc::new(Shared { options, running: Arc::default() });
+        Ok(Self { tenants: tenants.into_iter().map(|(name, options)| (name, shared(options))).collect() })
+    }
+}
+
+impl Runtime for LocalRuntime {
+    /// The name of the person or program, which logs contain.
+    type Caller = String;
+    type Tenant = LocalTenant;
+
+    async fn open(&self, tenant: &str, caller: String) -> Result<LocalTenant, Error> {
+        let shared = self.tenants.get(tenant).cloned();
+        let shared = shared.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no tenant of that name"))?;
+        Ok(LocalTenant { shared, caller })
+    }
+}
+
+impl LocalTenant {
+    /// Runs a function that blocks, with the stored Job of a key.
+    async fn with_job<T: Send + 'static>(
+        &self,
+        job: &str,
+        read: impl FnOnce(StoredJob) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let key = job.to_owned();
+        self.blocking(move |options| read(StoredJob::find(&options.memory, &key)?)).await
+    }
+
+    /// Runs a function that blocks.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&RunOptions) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let shared = Arc::clone(&self.shared);
+        let done = tokio::task::spawn_blocking(move || read(&shared.options)).await;
+        done.unwrap_or_else(|error| Err(Error::failed(error.to_string())))
+    }
+}
+
+impl Tenant for LocalTenant {
+    type Events = BoxStream<'static, Result<JobEvent, Error>>;
+
+    async fn start(&self, job: NewJob) -> Result<String, Error> {
+        let options = self.blocking(move |options| options_of(options, job)).await?;
+        thread::start(Arc::clone(&self.shared.running), options, Begin::New).await
+    }
+
+    async fn send(&self, job: &str, input: Input) -> Result<(), Error> {
+        let (key, by, running) = (job.to_owned(), self.caller.clone(), Arc::clone(&self.shared.running));
+        let begin = self.with_job(job, move |job| {
+            let conversation = job.state()?.conversation;
+            if conversation.outcome().is_some() {
+                return Err(Error::new(ErrorKind::Conflict, format!("the Job {key} has ended, and accepts no input")));
+            }
+            Ok(match statement::delivery(input, &by, &OpenRequests::new(&conversation))? {
+                Delivery::Statement(made) => running.deliver(&key, made).map(|made| Begin::Resume(key, made)),
+                Delivery::Cancel => (!running.cancel(&key)).then_some(Begin::Cancel(key)),
+            })
+        });
+        let Some(begin) = begin.await? else { return Ok(()) };
+        let options = RunOptions { skill: None, ..self.shared.options.clone() };
+        thread::start(Arc::clone(&self.shared.running), options, begin).await.map(drop)
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobSummary>, Error> {
+        self.blocking(|options| jobs::list(&options.memory)).await
+    }
+
+    async fn status(&self, job: &str) -> Result<JobStatus, Error> {
+        self.with_job(job, |job| job.status()).await
+    }
+
+    async fn timeline(&self, job: &str) -> Result<Vec<JobEvent>, Error> {
+        self.with_job(job, |job| {
+            let (mut log, mut events) = (job.log(), Vec::new());
+            while let Some(segment) = log.next_segment()? {
+                events.extend(segment);
+            }
+            Ok(events)
+        })
+        .await
+    }
+
+    async fn model_context(&self, job: &str) -> Result<ModelContext, Error> {
+        self.with_job(job, |job| Ok(ModelContext::new(&job.state()?.conversation))).await
+    }
+
+    async fn open_requests(&self, job: &str) -> Result<OpenRequests, Error> {
+        self.with_job(job, |job| Ok(OpenRequests::new(&job.state()?.conversation))).await
+    }
+
+    async fn skills(&self) -> Result<Vec<SkillState>, Error> {
+        self.blocking(|options| Ok(skills::states(&options.memory))).await
+    }
+
+    async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
+        check_skill(skill)?;
+        let skill = skill.to_owned();
+        self.blocking(move |options| skills::tools(options, &skill)).await
+    }
+
+    async fn events(&self, job: &str, after: Cursor) -> Result<Self::Events, Error> {
+        let log = self.with_job(job, |job| Ok(job.log())).await?;
+        Ok(subscription::subscribe(log, after))
+    }
+
+    async fn close(&self) {
+        self.shared.running.close();
+        while !self.shared.running.is_idle() {
+            tokio::time::sleep(CLOSE_INTERVAL).await;
+        }
+    }
+}
+
+/// Returns the options of a new Job.
+///
+/// # Errors
+/// If the key or the name of the Skill is invalid, or another Skill has a Job of the key.
+fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
+    let NewJob { goal, skill, resources, limits, key, continues } = job;
+    // A path would name a file outside of the memory.
+    let skill = skill.unwrap_or_else(|| DEFAULT_SKILL.to_owned());
+    check_skill(&skill)?;
+    for key in key.iter().chain(&continues) {
+        if let Some(fault) = key_fault(key) {
+            return Err(Error::invalid(format!("a key of a Job {fault}")));
+        }
+    }
+    if let Some(key) = &key
+        && memory::skill_directories(&tenant.memory)
+            .unwrap_or_default()
+            .iter()
+            .any(|directory| directory.name != skill && directory.log(key).is_dir())
+    {
+        let message = format!("another Skill has a Job of the key {key}: use another key");
+        return Err(Error::new(ErrorKind::Conflict, message));
+    }
+    Ok(RunOptions {
+        goal: Some(goal),
+        skill: Some(skill),
+        resources: resources.into_iter().collect(),
+        project_path: None,
+        limits: limits.as_ref().map(limits::as_text).transpose()?.unwrap_or_default(),
+        run_key: key,
+        continues,
+        ..tenant.clone()
+    })
+}
+
+/// Checks that a text is the name of a Skill, and not a file.
+fn check_skill(name: &str) -> Result<(), Error> {
+    match name_fault(name) {
+        None => Ok(()),
+        Some(fault) => Err(Error::invalid(format!("the name of the Skill is invalid: it {fault}"))),
+    }
+}

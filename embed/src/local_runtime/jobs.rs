@@ -1,0 +1,141 @@
+//! Reads the Jobs of a memory.
+
+use crate::error::{Error, ErrorKind};
+use crate::event::JobEvent;
+use crate::job::{JobStatus, JobSummary};
+use crate::local::job_state::JobState;
+use crate::local::key::key_fault;
+use crate::local::memory_error::log_error;
+use crate::local::run_document::RunDocument;
+use crate::local::skill_directory::SkillDirectory;
+use crate::local::{memory, owner};
+use bloomery_crds::children::MAX_DEPTH;
+use bloomery_engine::line::Chain;
+use bloomery_journal::Segments;
+use bloomery_journal::files::Disk;
+use bloomery_redact::Redactor;
+use bloomery_worker::inputs::Inputs;
+use bloomery_worker::record::Record;
+use std::path::Path;
+
+/// A Job of a memory, without its state.
+#[derive(Debug)]
+pub(super) struct StoredJob {
+    /// The directory of its Skill.
+    pub(super) directory: SkillDirectory,
+    inputs: Inputs,
+}
+
+impl StoredJob {
+    /// Finds a Job.
+    ///
+    /// # Errors
+    /// If there is no such Job, several Skills have one, or it cannot be read.
+    pub(super) fn find(memory: &Path, key: &str) -> Result<Self, Error> {
+        if let Some(fault) = key_fault(key) {
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no Job of that key: a key {fault}")));
+        }
+        owner::check(memory)?;
+        Self::read(memory::find_log(memory, None, key)?, key)
+    }
+
+    fn read(directory: SkillDirectory, key: &str) -> Result<Self, Error> {
+        let RunDocument { revision, part, .. } = RunDocument::read_required(&directory, key)?;
+        let inputs = Inputs::new(revision, part, Redactor::default());
+        let mut inputs = inputs.map_err(|error| Error::failed(error.to_string()))?;
+        // As in the thread of the Job.
+        inputs.run.people = true;
+        inputs.run.can_have_children = inputs.part.depth < MAX_DEPTH;
+        Ok(Self { directory, inputs })
+    }
+
+    /// Reads the state of the Job from its log.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or is broken.
+    pub(super) fn state(&self) -> Result<JobState, Error> {
+        JobState::read(&self.directory, &self.inputs)
+    }
+
+    /// Returns the Job with its state.
+    ///
+    /// # Errors
+    /// As [`StoredJob::state`].
+    pub(super) fn status(&self) -> Result<JobStatus, Error> {
+        let status = self.state()?.projection;
+        let Inputs { part, .. } = &self.inputs;
+        Ok(JobStatus { job: part.run_key.clone(), skill: self.directory.name.clone(), goal: part.goal.clone(), status })
+    }
+
+    /// Opens the log of the Job.
+    pub(super) fn log(&self) -> Log {
+        let source = self.inputs.source();
+        let segments = Segments::new(Disk, self.directory.log(&self.inputs.part.run_key));
+        Log { segments, chain: Chain::new(source.clone()), source }
+    }
+}
+
+/// The log of a Job, read from its beginning.
+#[derive(Debug)]
+pub(super) struct Log {
+    segments: Segments<Disk>,
+    chain: Chain,
+    source: String,
+}
+
+impl Log {
+    /// Reads the next segment. Returns `None` if the log has no more events yet.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or is broken.
+    pub(super) fn next_segment(&mut self) -> Result<Option<Vec<JobEvent>>, Error> {
+        let Self { segments, chain, source } = self;
+        let mut events = Vec::new();
+        let read = segments.read_segment(chain, &mut |_, entry| events.push(JobEvent::new(source, entry)));
+        if !read.map_err(|error| log_error(&error))? {
+            return Ok(None);
+        }
+        let events: Result<Vec<JobEvent>, _> = events.into_iter().collect();
+        events.map(Some).map_err(|error| Error::failed(format!("an event of {source} cannot be shown: {error}")))
+    }
+}
+
+/// Lists the Jobs of a memory, sorted by Skill and key. A memory that does not exist has none.
+///
+/// # Errors
+/// If the memory cannot be read.
+pub(super) fn list(memory: &Path) -> Result<Vec<JobSummary>, Error> {
+    owner::check(memory)?;
+    if !memory.exists() {
+        return Ok(Vec::new());
+    }
+    let directories = memory::skill_directories(memory)?;
+    let jobs =
+        directories.iter().flat_map(|directory| directory.job_keys().into_iter().map(move |key| (directory, key)));
+    // Jobs of an older memory, and Jobs that cannot be read, are left out.
+    Ok(jobs.filter_map(|(directory, key)| summary(directory, key)).collect())
+}
+
+fn summary(directory: &SkillDirectory, key: String) -> Option<JobSummary> {
+    let skill = directory.name.clone();
+    if let Ok(Record { goal, outcome: Some(outcome), .. }) = Record::read(&directory.dir, &key) {
+        return Some(JobSummary { job: key, skill, goal, phase: outcome.phase() });
+    }
+    let JobStatus { job, skill, goal, status } = StoredJob::read(directory.clone(), &key).ok()?.status().ok()?;
+    Some(JobSummary { job, skill, goal, phase: status.phase })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memory_that_does_not_exist_has_no_jobs() {
+        let dir = tempfile::tempdir().unwrap();
+        let memory = dir.path().join("memory");
+        assert_eq!(list(&memory), Ok(Vec::new()));
+        for key in ["k-1", "../k-1", ""] {
+            assert_eq!(StoredJob::find(&memory, key).unwrap_err().kind, ErrorKind::NotFound, "{key:?}");
+        }
+    }
+}
