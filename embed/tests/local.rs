@@ -1,0 +1,212 @@
+//! The runtime of this machine, with a scripted model.
+
+#[cfg(test)]
+mod tests {
+    use bloomery_crds::outcome::Phase;
+    use bloomery_embed::run::options::{ModelOptions, RunOptions};
+    use bloomery_embed::{
+        Cursor, ErrorKind, Input, JobEvent, LocalRuntime, LocalTenant, NewJob, OpenRequests, Runtime, Tenant,
+    };
+    use bloomery_testkit::model_server::ModelServer;
+    use bloomery_testkit::model_server::script::Script;
+    use bloomery_testkit::serving::Running;
+    use futures::{StreamExt, TryStreamExt};
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::time::Duration;
+
+    const SAYS_HELLO: &str = "
+conversations:
+  - name: hello
+    turns: [{say: Hello.}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
+    /// A script that asks the user a question, and then answers.
+    const ASKS: &str = "
+conversations:
+  - name: asks
+    turns:
+      - {calls: [{name: ask_user, arguments: {text: 'Whom?', choices: [Jane, Joe]}}]}
+      - {say: Hello.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
+    const SKILL: &str = "apiVersion: bloomery.dev/v1alpha1
+kind: Skill
+metadata: {name: greeter}
+spec:
+  problem: {statement: Greet people}
+";
+
+    /// The timeout for events that happen soon.
+    const TIMEOUT: Duration = Duration::from_mins(1);
+
+    /// A memory with a Skill, and a scripted model.
+    struct Setup {
+        dir: tempfile::TempDir,
+        model: Running,
+    }
+
+    impl Setup {
+        async fn new(script: &str) -> Self {
+            let model = ModelServer::new(Script::from_yaml(script).unwrap());
+            let model = model.start("127.0.0.1:0".parse().unwrap()).await.unwrap();
+            let dir = tempfile::tempdir().unwrap();
+            fs::create_dir_all(dir.path().join("memory/greeter")).unwrap();
+            fs::write(dir.path().join("memory/greeter/skill.yaml"), SKILL).unwrap();
+            Self { dir, model }
+        }
+
+        fn options(&self) -> RunOptions {
+            let model = ModelOptions {
+                model: Some("scripted".into()),
+                model_url: Some(format!("{}/v1", self.model.url())),
+                ..ModelOptions::default()
+            };
+            let patience = Duration::from_secs(5);
+            RunOptions { model, patience, ..RunOptions::new(self.dir.path().join("memory")) }
+        }
+
+        /// Opens the tenant in a new runtime, as a new process would.
+        async fn open(&self) -> LocalTenant {
+            let runtime = LocalRuntime::new(BTreeMap::from([("acme".to_owned(), self.options())])).unwrap();
+            assert_eq!(runtime.open("other", "ada".into()).await.unwrap_err().kind, ErrorKind::NotFound);
+            runtime.open("acme", "ada".into()).await.unwrap()
+        }
+    }
+
+    fn greeting(goal: &str) -> NewJob {
+        NewJob { skill: Some("greeter".into()), key: Some("k-1".into()), ..NewJob::new(goal) }
+    }
+
+    /// Returns the events of the Job until its end.
+    async fn events(tenant: &LocalTenant, after: Cursor) -> Vec<JobEvent> {
+        let events = tenant.events("k-1", after).await.unwrap();
+        tokio::time::timeout(TIMEOUT, events.try_collect()).await.unwrap().unwrap()
+    }
+
+    /// Waits until the Job has a question, and returns the open requests.
+    async fn wait_for_question(tenant: &LocalTenant) -> OpenRequests {
+        let asked = async {
+            let mut events = tenant.events("k-1", Cursor::START).await.unwrap();
+            while events.next().await.unwrap().unwrap().kind != "user.asked" {}
+            tenant.open_requests("k-1").await.unwrap()
+        };
+        tokio::time::timeout(TIMEOUT, asked).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_job_can_be_followed_to_its_answer_and_read_afterwards() {
+        let setup = Setup::new(SAYS_HELLO).await;
+        let tenant = setup.open().await;
+        assert_eq!(tenant.start(greeting("Greet")).await.unwrap(), "k-1");
+        let all = events(&tenant, Cursor::START).await;
+        let numbers: Vec<u64> = all.iter().map(|event| event.seq).collect();
+        assert_eq!(numbers, (1..=u64::try_from(all.len()).unwrap()).collect::<Vec<_>>());
+        let last = all.last().unwrap();
+        assert_eq!(
+            (last.kind.as_str(), last.data.pointer("/result/text")),
+            ("conversation.finished", Some(&"Hello.".into()))
+        );
+        assert_eq!(events(&tenant, Cursor::after(3)).await, all[3..]);
+        assert_eq!(tenant.timeline("k-1").await.unwrap(), all);
+
+        let status = tenant.status("k-1").await.unwrap();
+        assert_eq!(
+            (status.skill.as_str(), status.goal.as_str(), status.status.phase),
+            ("greeter", "Greet", Phase::Succeeded)
+        );
+        let jobs = tenant.jobs().await.unwrap();
+        assert_eq!(
+            jobs.iter().map(|job| (job.job.as_str(), job.phase)).collect::<Vec<_>>(),
+            [("k-1", Phase::Succeeded)]
+        );
+        assert!(tenant.model_context("k-1").await.unwrap().system.is_some());
+        assert_eq!(tenant.status("k-2").await.unwrap_err().kind, ErrorKind::NotFound);
+    }
+
+    #[tokio::test]
+    async fn the_same_key_is_the_same_job_and_an_ended_job_accepts_no_input() {
+        let setup = Setup::new(SAYS_HELLO).await;
+        let tenant = setup.open().await;
+        tenant.start(greeting("Greet")).await.unwrap();
+        let before = events(&tenant, Cursor::START).await;
+        assert_eq!(tenant.start(greeting("Greet")).await.unwrap(), "k-1");
+        assert_eq!(tenant.start(greeting("Insult")).await.unwrap_err().kind, ErrorKind::Conflict);
+        for input in [Input::Cancel, Input::Message { text: "hi".into() }] {
+            assert_eq!(tenant.send("k-1", input).await.unwrap_err().kind, ErrorKind::Conflict);
+        }
+        assert_eq!(events(&tenant, Cursor::START).await, before);
+    }
+
+    #[tokio::test]
+    async fn a_question_is_answered_by_the_caller() {
+        let setup = Setup::new(ASKS).await;
+        let tenant = setup.open().await;
+        tenant.start(greeting("Greet")).await.unwrap();
+        let question = wait_for_question(&tenant).await.questions[0].question.clone();
+        assert_eq!((question.text.as_str(), question.choices.len()), ("Whom?", 2));
+        tenant.send("k-1", Input::Reply { question: question.id, text: "Jane".into() }).await.unwrap();
+        let all = events(&tenant, Cursor::START).await;
+        let reply = all.iter().find(|event| event.kind == "user.replied").unwrap();
+        assert_eq!(reply.data.get("by"), Some(&"ada".into()));
+        assert_eq!(tenant.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_was_parked_goes_on_in_another_process() {
+        let setup = Setup::new(ASKS).await;
+        let first = setup.open().await;
+        first.start(greeting("Greet")).await.unwrap();
+        wait_for_question(&first).await;
+        first.close().await;
+        assert_eq!(first.start(greeting("Greet")).await.unwrap_err().kind, ErrorKind::Unavailable);
+
+        let second = setup.open().await;
+        let question = second.open_requests("k-1").await.unwrap().questions[0].question.id.clone();
+        second.send("k-1", Input::Reply { question, text: "Jane".into() }).await.unwrap();
+        let all = events(&second, Cursor::START).await;
+        assert_eq!(all.iter().filter(|event| event.kind == "conversation.epoch.started").count(), 2);
+        assert_eq!(second.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
+    }
+
+    #[tokio::test]
+    async fn a_parked_job_can_be_cancelled() {
+        let setup = Setup::new(ASKS).await;
+        let first = setup.open().await;
+        first.start(greeting("Greet")).await.unwrap();
+        wait_for_question(&first).await;
+        first.close().await;
+        let second = setup.open().await;
+        second.send("k-1", Input::Cancel).await.unwrap();
+        events(&second, Cursor::START).await;
+        assert_eq!(second.status("k-1").await.unwrap().status.phase, Phase::Cancelled);
+    }
+
+    #[tokio::test]
+    async fn no_name_leads_out_of_the_memory() {
+        let setup = Setup::new(SAYS_HELLO).await;
+        let tenant = setup.open().await;
+        let file = setup.dir.path().join("memory/greeter/skill.yaml").display().to_string();
+        for skill in [file.as_str(), "-", "../greeter"] {
+            let job = NewJob { skill: Some(skill.to_owned()), ..NewJob::new("Greet") };
+            assert_eq!(tenant.start(job).await.unwrap_err().kind, ErrorKind::Invalid, "{skill}");
+            assert_eq!(tenant.tools(skill).await.unwrap_err().kind, ErrorKind::Invalid, "{skill}");
+        }
+        let job = NewJob { key: Some("../k".into()), ..greeting("Greet") };
+        assert_eq!(tenant.start(job).await.unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(tenant.status("../k").await.unwrap_err().kind, ErrorKind::NotFound);
+        assert!(tenant.jobs().await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn two_tenants_cannot_share_a_memory() {
+        let setup = Setup::new(SAYS_HELLO).await;
+        let tenants = ["acme", "other"].map(|name| (name.to_owned(), setup.options()));
+        let error = LocalRuntime::new(BTreeMap::from(tenants)).unwrap_err();
+        assert!(error.message.contains("the tenants acme and other have the same memory"), "{error}");
+    }
+}
