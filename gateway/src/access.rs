@@ -1,0 +1,126 @@
+//! The identity of callers.
+
+use crate::problem::Problem;
+use axum::http::header::{AUTHORIZATION, HOST};
+use axum::http::{HeaderMap, StatusCode};
+use bloomery_crds::Digest;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::fmt::Write;
+use std::io;
+
+/// Finds the identity of a caller in the headers of a request.
+pub trait Access: Send + Sync + 'static {
+    /// The identity, for the runtime.
+    type Caller;
+
+    /// Returns the identity of the caller.
+    ///
+    /// # Errors
+    /// If the request has no valid identity, or was not meant for this server.
+    fn identify(&self, headers: &HeaderMap) -> Result<Identity<Self::Caller>, Problem>;
+}
+
+/// The identity of a caller.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Identity<C> {
+    /// The identity, for the runtime.
+    pub caller: C,
+    /// The name of the user. It separates the idempotency keys of users.
+    pub user: String,
+}
+
+/// The access to a server of one user, on the loopback interface of the user's machine: one token, which only the user knows.
+///
+/// There is no cookie, so a page of another site cannot act for the user. The check of `Host` stops pages of a name that resolves to this
+/// machine.
+#[derive(Debug)]
+pub struct LoopbackAccess {
+    hosts: [String; 3],
+    /// The digest of the token. The time of a comparison of digests says nothing about the token.
+    token: Digest,
+    user: String,
+}
+
+impl LoopbackAccess {
+    /// Creates the access to a server on a port.
+    pub fn new(port: u16, token: &str, user: impl Into<String>) -> Self {
+        let hosts = ["127.0.0.1", "[::1]", "localhost"].map(|host| format!("{host}:{port}"));
+        Self { hosts, token: Digest::of_bytes(token.as_bytes()), user: user.into() }
+    }
+}
+
+impl Access for LoopbackAccess {
+    type Caller = String;
+
+    fn identify(&self, headers: &HeaderMap) -> Result<Identity<String>, Problem> {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        if !host.is_some_and(|host| self.hosts.iter().any(|known| known == host)) {
+            let hosts = self.hosts.join(", ");
+            return Err(Problem::new(StatusCode::FORBIDDEN, format!("The header Host must be one of {hosts}.")));
+        }
+        let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+        let token = header.and_then(|header| header.split_once(' ')).filter(|(scheme, _)| {
+            // The scheme has no case.
+            scheme.eq_ignore_ascii_case("Bearer")
+        });
+        if !token.is_some_and(|(_, token)| Digest::of_bytes(token.trim().as_bytes()) == self.token) {
+            let detail =
+                "The header Authorization must be `Bearer` and the token that the server printed at its start.";
+            return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
+        }
+        Ok(Identity { caller: self.user.clone(), user: self.user.clone() })
+    }
+}
+
+/// Returns a random token of 256 bits.
+///
+/// # Errors
+/// If the system has no random numbers.
+pub fn random_token() -> io::Result<String> {
+    let mut bytes = [0_u8; 32];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("the system has no random numbers"))?;
+    let mut token = String::new();
+    for byte in bytes {
+        // Writing to a `String` cannot fail.
+        let _ = write!(token, "{byte:02x}");
+    }
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::by_address(Some("127.0.0.1:80"), Some("Bearer t-1"), None)]
+    #[case::by_name(Some("localhost:80"), Some("bearer t-1"), None)]
+    #[case::no_host(None, Some("Bearer t-1"), Some(StatusCode::FORBIDDEN))]
+    #[case::rebound(Some("evil.example:80"), Some("Bearer t-1"), Some(StatusCode::FORBIDDEN))]
+    #[case::other_port(Some("127.0.0.1:81"), Some("Bearer t-1"), Some(StatusCode::FORBIDDEN))]
+    #[case::no_token(Some("localhost:80"), None, Some(StatusCode::UNAUTHORIZED))]
+    #[case::other_token(Some("localhost:80"), Some("Bearer t-2"), Some(StatusCode::UNAUTHORIZED))]
+    #[case::empty_token(Some("localhost:80"), Some("Bearer "), Some(StatusCode::UNAUTHORIZED))]
+    #[case::other_scheme(Some("localhost:80"), Some("Basic t-1"), Some(StatusCode::UNAUTHORIZED))]
+    fn only_the_user_of_the_machine_has_access(
+        #[case] host: Option<&'static str>,
+        #[case] token: Option<&'static str>,
+        #[case] refused: Option<StatusCode>,
+    ) {
+        let mut headers = HeaderMap::new();
+        headers.extend(host.map(|host| (HOST, HeaderValue::from_static(host))));
+        headers.extend(token.map(|token| (AUTHORIZATION, HeaderValue::from_static(token))));
+        let found = LoopbackAccess::new(80, "t-1", "ada").identify(&headers);
+        match refused {
+            None => assert_eq!(found.unwrap(), Identity { caller: "ada".to_owned(), user: "ada".to_owned() }),
+            Some(status) => assert_eq!(found.unwrap_err().status(), status),
+        }
+    }
+
+    #[test]
+    fn each_token_is_new() {
+        let (one, other) = (random_token().unwrap(), random_token().unwrap());
+        assert!(one != other && one.len() == 64, "{one}");
+    }
+}

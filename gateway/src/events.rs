@@ -1,0 +1,50 @@
+//! Follows Jobs by server-sent events.
+
+use crate::problem::Problem;
+use crate::session::Session;
+use axum::extract::Path;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use bloomery_embed::{Cursor, Runtime, Tenant};
+use futures::StreamExt;
+use std::time::Duration;
+
+/// The header with the id of the last event that a client has.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// The interval of heartbeats, which are comments. Proxies close silent connections after a minute or more.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Sends the events of a Job after the last event that the client has.
+pub(crate) async fn follow<R: Runtime>(
+    session: Session<R>,
+    Path(job): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    stream(&session.tenant, &job, cursor(&headers)?).await
+}
+
+/// Returns the response with the events of a Job after a cursor. It ends with the Job. An error ends it with the event `problem`, which has
+/// no id: a client that connects again misses nothing.
+///
+/// # Errors
+/// If the Job cannot be followed.
+pub(crate) async fn stream<T: Tenant>(tenant: &T, job: &str, after: Cursor) -> Result<Response, Problem> {
+    let events = tenant.events(job, after).await?.map(|event| match event {
+        Ok(event) => Event::default().id(event.seq.to_string()).event(&event.kind).json_data(&event),
+        Err(error) => Event::default().event("problem").json_data(Problem::from(error)),
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
+}
+
+/// Returns the position of a client. A client without one begins with the first event.
+///
+/// # Errors
+/// If the header is no position.
+fn cursor(headers: &HeaderMap) -> Result<Cursor, Problem> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(Cursor::START) };
+    let invalid = |fault: String| Problem::new(StatusCode::BAD_REQUEST, format!("The header Last-Event-ID: {fault}."));
+    let text = value.to_str().map_err(|_| invalid("it has other characters than visible ASCII".to_owned()))?;
+    text.parse().map_err(|fault: bloomery_embed::InvalidCursor| invalid(fault.to_string()))
+}

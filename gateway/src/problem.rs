@@ -1,0 +1,78 @@
+//! Errors of requests, as problem details (RFC 9457).
+
+use axum::Json;
+use axum::http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use bloomery_embed::ErrorKind;
+use serde::{Serialize, Serializer};
+
+/// The error of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    #[serde(serialize_with = "number")]
+    status: StatusCode,
+    title: &'static str,
+    detail: String,
+}
+
+// serde passes the value by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn number<S: Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
+}
+
+impl Problem {
+    /// Creates a problem. The detail says what failed, why, and what to do next.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Self { status, title, detail: detail.into() }
+    }
+
+    /// Returns the status of the response.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+}
+
+impl From<bloomery_embed::Error> for Problem {
+    fn from(error: bloomery_embed::Error) -> Self {
+        let bloomery_embed::Error { kind, message, findings } = error;
+        let status = match kind {
+            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Forbidden => StatusCode::FORBIDDEN,
+            ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let findings = findings.iter().map(|found| {
+            let (file, finding) = (&found.file, &found.finding);
+            format!("{file}:{}:{}: {}", finding.line, finding.column, finding.message)
+        });
+        Self::new(status, std::iter::once(message).chain(findings).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.status;
+        let mut response = (status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// Returns the problem of a path without a resource.
+pub(crate) fn not_found(uri: &Uri) -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, format!("There is no {}.", uri.path()))
+}
+
+/// Returns the problem of a method that a resource does not have.
+pub(crate) fn method_not_allowed(method: &Method, uri: &Uri) -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} has no method {method}.", uri.path()))
+}

@@ -1,0 +1,265 @@
+//! The routes, over a runtime that records its calls.
+
+use crate::{Gateway, LoopbackAccess, router};
+use axum::body::{Body, to_bytes};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
+use bloomery_crds::Digest;
+use bloomery_embed::{
+    Cursor, Error, ErrorKind, Input, JobEvent, JobStatus, JobSummary, ModelContext, NewJob, OpenRequests, Ruling,
+    Runtime, SkillState, SkillTool, Tenant,
+};
+use bloomery_engine::Event;
+use bloomery_engine::event::{CallId, QuestionId};
+use bloomery_engine::line::{Entry, EventTime};
+use futures::stream::{self, Iter};
+use rstest::rstest;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::vec;
+use tower::ServiceExt;
+
+/// A runtime with one tenant. It has the Job `k-1`, with two events.
+#[derive(Debug, Clone, Default)]
+struct Recorder {
+    started: Arc<Mutex<Vec<NewJob>>>,
+    sent: Arc<Mutex<Vec<Input>>>,
+}
+
+impl Runtime for Recorder {
+    type Caller = String;
+    type Tenant = Self;
+
+    async fn open(&self, tenant: &str, caller: String) -> Result<Self, Error> {
+        assert_eq!((tenant, caller.as_str()), ("local", "ada"));
+        Ok(self.clone())
+    }
+}
+
+fn check(job: &str) -> Result<(), Error> {
+    if job == "k-1" { Ok(()) } else { Err(Error::new(ErrorKind::NotFound, format!("there is no Job {job}"))) }
+}
+
+fn job_event(seq: u64) -> JobEvent {
+    let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
+    JobEvent::new("/k-1", &Entry { seq, stamp, event: Event::ToolStarted { call: CallId::new(seq, 0) } }).unwrap()
+}
+
+impl Tenant for Recorder {
+    type Events = Iter<vec::IntoIter<Result<JobEvent, Error>>>;
+
+    async fn start(&self, job: NewJob) -> Result<String, Error> {
+        if job.goal == "conflict" {
+            return Err(Error::new(ErrorKind::Conflict, "the key has another Job"));
+        }
+        self.started.lock().unwrap().push(job);
+        Ok("k-1".into())
+    }
+
+    async fn send(&self, job: &str, input: Input) -> Result<(), Error> {
+        check(job)?;
+        self.sent.lock().unwrap().push(input);
+        Ok(())
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobSummary>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn status(&self, job: &str) -> Result<JobStatus, Error> {
+        check(job)?;
+        Err(Error::failed("the log is broken"))
+    }
+
+    async fn timeline(&self, job: &str) -> Result<Vec<JobEvent>, Error> {
+        check(job).map(|()| vec![job_event(1), job_event(2)])
+    }
+
+    async fn model_context(&self, job: &str) -> Result<ModelContext, Error> {
+        check(job).map(|()| ModelContext { system: None, turns: Vec::new() })
+    }
+
+    async fn open_requests(&self, job: &str) -> Result<OpenRequests, Error> {
+        check(job).map(|()| OpenRequests::default())
+    }
+
+    async fn skills(&self) -> Result<Vec<SkillState>, Error> {
+        Ok(vec![SkillState { name: "greeter".into(), display_name: None, fault: None }])
+    }
+
+    async fn tools(&self, _: &str) -> Result<Vec<SkillTool>, Error> {
+        Err(Error::new(ErrorKind::Unavailable, "the server does not answer"))
+    }
+
+    async fn events(&self, job: &str, after: Cursor) -> Result<Self::Events, Error> {
+        check(job)?;
+        let events: Vec<_> = (1..=2).filter(|seq| after.lacks(*seq)).map(|seq| Ok(job_event(seq))).collect();
+        Ok(stream::iter(events.into_iter().chain([Err(Error::failed("the log is broken"))]).collect::<Vec<_>>()))
+    }
+
+    async fn close(&self) {}
+}
+
+/// Returns a request of the user.
+fn request(method: &str, path: &str) -> axum::http::request::Builder {
+    let request = Request::builder().method(method).uri(path).header(HOST, "localhost:80");
+    request.header(AUTHORIZATION, "Bearer t-1")
+}
+
+fn post(path: &str, body: &Value) -> Request<Body> {
+    request("POST", path).header(CONTENT_TYPE, "application/json").body(Body::from(body.to_string())).unwrap()
+}
+
+fn get(path: &str) -> Request<Body> {
+    request("GET", path).body(Body::empty()).unwrap()
+}
+
+async fn respond(runtime: &Recorder, request: Request<Body>) -> Response {
+    let access = LoopbackAccess::new(80, "t-1", "ada");
+    let gateway = Gateway { runtime: runtime.clone(), access, tenant: "local".into() };
+    router(gateway).oneshot(request).await.unwrap()
+}
+
+async fn text(response: Response) -> String {
+    String::from_utf8(to_bytes(response.into_body(), 1 << 20).await.unwrap().to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_request_of_the_older_runtime_starts_a_job() {
+    let runtime = Recorder::default();
+    let body = json!({"goal": "Fix it", "skillSlug": "sw-dev-senior", "resources": {"codebase": "/src"}});
+    let response = respond(&runtime, post("/api/chat", &body)).await;
+    assert_eq!(response.status(), StatusCode::ACCEPTED);
+    assert_eq!(response.headers()[LOCATION], "/api/jobs/k-1");
+    assert_eq!(text(response).await, r#"{"job":"k-1"}"#);
+    let body = json!({"goal": "Fix it", "projectPath": "/src"});
+    assert_eq!(respond(&runtime, post("/api/chat", &body)).await.status(), StatusCode::ACCEPTED);
+    let resources = [("codebase".to_owned(), "/src".to_owned())];
+    let with_path = NewJob { resources: resources.into(), ..NewJob::new("Fix it") };
+    let with_skill = NewJob { skill: Some("sw-dev-senior".into()), ..with_path.clone() };
+    assert_eq!(*runtime.started.lock().unwrap(), [with_skill, with_path]);
+}
+
+#[tokio::test]
+async fn a_client_that_accepts_events_follows_the_job() {
+    let mut request = post("/api/chat", &json!({"goal": "Fix it"}));
+    request.headers_mut().insert(ACCEPT, "text/event-stream".parse().unwrap());
+    let response = respond(&Recorder::default(), request).await;
+    assert_eq!(
+        (response.status(), &response.headers()[CONTENT_TYPE]),
+        (StatusCode::OK, &"text/event-stream".parse().unwrap())
+    );
+    let events = text(response).await;
+    assert!(
+        events.contains("id: 1\n") && events.contains("event: tool.started\n") && events.contains("id: 2\n"),
+        "{events}"
+    );
+    let (_, problem) = events.split_once("event: problem\n").unwrap();
+    assert!(problem.contains("the log is broken") && !problem.contains("id: "), "{problem}");
+}
+
+#[tokio::test]
+async fn a_client_goes_on_after_its_last_event() {
+    let follow = |last: &'static str| async move {
+        let mut request = get("/api/jobs/k-1/events");
+        request.headers_mut().insert("last-event-id", last.parse().unwrap());
+        respond(&Recorder::default(), request).await
+    };
+    let events = text(follow("1").await).await;
+    assert!(!events.contains("id: 1\n") && events.contains("id: 2\n"), "{events}");
+    assert_eq!(follow("latest").await.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn the_input_of_people_is_sent() {
+    let runtime = Recorder::default();
+    let digest = Digest::of_bytes(b"{}");
+    let decision = json!({"decision": "deny", "digest": digest, "approver": "finance", "reason": "no"});
+    for (path, body) in [
+        ("replies", json!({"question": "q-1", "text": "Jane"})),
+        ("replies", json!({"text": "hurry"})),
+        ("approvals/7-0", decision),
+        ("cancel", json!({})),
+    ] {
+        let response = respond(&runtime, post(&format!("/api/jobs/k-1/{path}"), &body)).await;
+        assert_eq!(response.status(), StatusCode::ACCEPTED, "{path}");
+    }
+    let expected = [
+        Input::Reply { question: QuestionId::new(1), text: "Jane".into() },
+        Input::Message { text: "hurry".into() },
+        Input::Decision {
+            call: CallId::new(7, 0),
+            digest,
+            approver: "finance".into(),
+            ruling: Ruling::Deny,
+            reason: Some("no".into()),
+        },
+        Input::Cancel,
+    ];
+    assert_eq!(*runtime.sent.lock().unwrap(), expected);
+}
+
+#[rstest]
+#[case::no_such_job(get("/api/jobs/k-2"), StatusCode::NOT_FOUND, "there is no Job k-2")]
+#[case::a_failure(get("/api/jobs/k-1"), StatusCode::INTERNAL_SERVER_ERROR, "the log is broken")]
+#[case::unavailable(get("/api/skills/greeter/tools"), StatusCode::SERVICE_UNAVAILABLE, "does not answer")]
+#[case::no_such_projection(get("/api/jobs/k-1/projections/x"), StatusCode::NOT_FOUND, "timeline")]
+#[case::no_such_path(get("/api/x"), StatusCode::NOT_FOUND, "There is no /api/x.")]
+#[case::other_method(get("/api/chat"), StatusCode::METHOD_NOT_ALLOWED, "has no method GET")]
+#[case::no_goal(post("/api/chat", &json!({})), StatusCode::UNPROCESSABLE_ENTITY, "missing field `goal`")]
+#[case::unknown_field(post("/api/chat", &json!({"goal": "x", "gaol": 1})), StatusCode::UNPROCESSABLE_ENTITY, "gaol")]
+#[case::bound_twice(
+    post("/api/chat", &json!({"goal": "x", "projectPath": "/a", "resources": {"codebase": "/b"}})),
+    StatusCode::BAD_REQUEST,
+    "projectPath"
+)]
+#[case::conflict(post("/api/chat", &json!({"goal": "conflict"})), StatusCode::CONFLICT, "another Job")]
+#[case::too_large(post("/api/chat", &json!({"goal": "x".repeat(1 << 17)})), StatusCode::PAYLOAD_TOO_LARGE, "")]
+#[tokio::test]
+async fn an_error_is_a_problem(#[case] request: Request<Body>, #[case] status: StatusCode, #[case] says: &str) {
+    let response = respond(&Recorder::default(), request).await;
+    assert_eq!(response.status(), status);
+    assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+    let problem: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(problem["status"], status.as_u16());
+    assert!(problem["detail"].as_str().unwrap().contains(says), "{problem}");
+}
+
+#[tokio::test]
+async fn an_idempotency_key_with_another_body_is_unprocessable() {
+    let runtime = Recorder::default();
+    let with_key = |goal: &str| {
+        let mut request = post("/api/chat", &json!({"goal": goal}));
+        request.headers_mut().insert("idempotency-key", "one".parse().unwrap());
+        request
+    };
+    assert_eq!(respond(&runtime, with_key("x")).await.status(), StatusCode::ACCEPTED);
+    assert!(runtime.started.lock().unwrap()[0].key.as_ref().unwrap().starts_with("i-"));
+    assert_eq!(respond(&runtime, with_key("conflict")).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
+}
+
+#[rstest]
+#[case(HOST, "evil.example:80", StatusCode::FORBIDDEN)]
+#[case(AUTHORIZATION, "Bearer t-2", StatusCode::UNAUTHORIZED)]
+#[tokio::test]
+async fn another_host_or_token_reaches_no_tenant(
+    #[case] header: axum::http::HeaderName,
+    #[case] value: &str,
+    #[case] status: StatusCode,
+) {
+    let runtime = Recorder::default();
+    let mut request = post("/api/chat", &json!({"goal": "x"}));
+    request.headers_mut().insert(header, value.parse().unwrap());
+    assert_eq!(respond(&runtime, request).await.status(), status);
+    assert!(runtime.started.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn lists_have_items() {
+    let skills = text(respond(&Recorder::default(), get("/api/skills")).await).await;
+    assert_eq!(skills, r#"{"items":[{"name":"greeter"}]}"#);
+    assert_eq!(text(respond(&Recorder::default(), get("/api/jobs")).await).await, r#"{"items":[]}"#);
+    let timeline = text(respond(&Recorder::default(), get("/api/jobs/k-1/projections/timeline")).await).await;
+    assert_eq!(serde_json::from_str::<Value>(&timeline).unwrap()["items"][1]["seq"], 2);
+}
