@@ -4,6 +4,7 @@ mod cluster;
 mod invocation;
 mod jobs;
 mod local;
+mod serve;
 mod skills;
 mod validate;
 mod values;
@@ -12,6 +13,7 @@ pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place, 
 pub use invocation::Invocation;
 pub use jobs::{CancelArgs, ReplyArgs, TreeArgs, WaitArgs, WaitTarget};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
+pub use serve::ServeArgs;
 pub use skills::{ExportArgs, ExportFormat, ImportArgs, NewArgs, ScriptOs};
 pub use validate::ValidateArgs;
 
@@ -36,6 +38,8 @@ const EXIT_CODES_HELP: &str =
 pub enum Command {
     /// Run a Skill on this machine, without a cluster
     Run(Box<RunArgs>),
+    /// Serve the Jobs of a memory to programs of this machine, over HTTP
+    Serve(Box<ServeArgs>),
     /// Test the features of Skills on this machine, without a cluster
     Validate(Box<ValidateArgs>),
     /// Print the events of a Job, on this machine or on a cluster

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
     let Args { command } = parse_args(invocation);
     let result = match command {
         Command::Run(args) => run::run(&args),
+        Command::Serve(args) => run::serve::run(&args),
         Command::Validate(args) => run::validate::run(&args),
         Command::Events(args) => {
             let needs_cluster = args.whole || args.image.is_some();

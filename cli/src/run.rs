@@ -7,6 +7,7 @@ mod local_run;
 mod people;
 mod result;
 mod screen;
+pub mod serve;
 mod signals;
 mod stdout;
 mod steps;

@@ -16,6 +16,12 @@ pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Returns the name of the user of this process, for logs.
+pub fn user_name() -> String {
+    let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "the terminal".to_owned())
+}
+
 /// Discards the text that was typed before a question is shown, so that it does not answer the question.
 pub fn discard_input() {
     // Without a terminal this fails, and there is nothing to discard.

@@ -26,7 +26,6 @@ impl Terminal {
         if !terminal::is_interactive() {
             return None;
         }
-        let by = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         let (sender, lines) = unbounded_channel();
         // A read from a terminal cannot be cancelled, so the thread ends with the process.
         std::thread::spawn(move || {
@@ -36,8 +35,7 @@ impl Terminal {
                 }
             }
         });
-        let by = by.filter(|name| !name.is_empty()).unwrap_or_else(|| "the terminal".to_owned());
-        Some(Self { screen: screen.clone(), lines: Mutex::new(lines), by })
+        Some(Self { screen: screen.clone(), lines: Mutex::new(lines), by: terminal::user_name() })
     }
 
     /// Converts a line that was typed without a prompt into a message. Returns `None` for an empty line.

@@ -15,6 +15,7 @@ mod resume;
 mod runs;
 mod scripts;
 mod seeds;
+mod serve;
 mod setup;
 mod suite;
 mod templates;

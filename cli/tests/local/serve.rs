@@ -1,0 +1,76 @@
+//! `bloomery serve`: the real binary, as HTTP clients use it.
+
+use super::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
+use reqwest::{Client, RequestBuilder, StatusCode};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr};
+
+/// A running server.
+struct Server {
+    child: Child,
+    /// Keeps the standard error of the server open.
+    _stderr: Lines<BufReader<ChildStderr>>,
+    url: String,
+    token: String,
+}
+
+impl Server {
+    /// Starts a server with the Skill `greeter` in its memory, and waits until it listens.
+    async fn start(setup: &Setup) -> Self {
+        setup.write("memory/greeter/skill.yaml", SKILL);
+        let url = setup.url();
+        let model = ["--model", "scripted", "--model-url", &url, "--patience", "5"];
+        let mut child = setup.command(&[&["serve", "--port", "0"], model.as_slice()].concat()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut next = async |prefix: &str| {
+            let line = tokio::time::timeout(TIMEOUT, lines.next_line()).await.unwrap().unwrap().unwrap();
+            line.strip_prefix(prefix).unwrap_or_else(|| panic!("{prefix}: {line}")).to_owned()
+        };
+        let url = next("Serving ").await;
+        let token = next("Authorization: Bearer ").await;
+        Self { child, _stderr: lines, url, token }
+    }
+
+    fn post(&self, path: &str, body: &'static str) -> RequestBuilder {
+        let request = Client::new().post(format!("{}{path}", self.url)).bearer_auth(&self.token);
+        request.header("content-type", "application/json").body(body)
+    }
+}
+
+#[tokio::test]
+async fn a_client_chats_with_a_skill_and_reads_the_job() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let mut server = Server::start(&setup).await;
+    let body = r#"{"goal": "Greet", "skillSlug": "greeter"}"#;
+    let chat = server.post("/api/chat", body).header("accept", "text/event-stream").header("idempotency-key", "one");
+    let response = chat.send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let job = response.headers()["location"].to_str().unwrap().to_owned();
+    // The response ends with the Job.
+    let events = tokio::time::timeout(TIMEOUT, response.text()).await.unwrap().unwrap();
+    assert!(events.contains("event: conversation.finished\n") && events.contains("Hello."), "{events}");
+
+    let again = server.post("/api/chat", body).header("idempotency-key", "one").send().await.unwrap();
+    assert_eq!((again.status(), again.headers()["location"].to_str().unwrap()), (StatusCode::ACCEPTED, job.as_str()));
+    let refused = Client::new().get(format!("{}{job}", server.url)).send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    let key = job.rsplit('/').next().unwrap().to_owned();
+    setup.bloomery(&["get", &key]).await.assert(0, "Succeeded");
+
+    let kill = format!("kill -TERM {}", server.child.id().unwrap());
+    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    let exit = tokio::time::timeout(TIMEOUT, server.child.wait()).await.unwrap().unwrap();
+    assert_eq!(exit.code(), Some(0));
+}
+
+#[tokio::test]
+async fn no_file_outside_of_the_root_can_be_bound() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let server = Server::start(&setup).await;
+    let body = r#"{"goal": "Explain it", "projectPath": "/etc"}"#;
+    let response = server.post("/api/chat", body).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    let problem = response.text().await.unwrap();
+    assert!(problem.contains("codebase: the file or directory is not in the root"), "{problem}");
+    assert!(!setup.path("memory/sw-dev-agent").exists());
+}
