@@ -1,5 +1,4 @@
 //! The arguments of `serve`.
-#![expect(clippy::doc_markdown, reason = "help texts have no markup")]
 
 use super::local::{McpArgs, ModelArgs};
 use crate::local::DEFAULT_MEMORY;

@@ -36,6 +36,7 @@ pub struct Screen(Arc<Mutex<State>>);
 
 /// The state of the terminal, and the texts of its last line.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of the output, and any may be true")]
 struct State {
     /// False if stderr cannot show a status line, or the screen is closed.
     has_status_line: bool,

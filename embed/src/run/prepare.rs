@@ -20,7 +20,7 @@ use bloomery_crds::v1alpha1::{CoreNote, Limits};
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
-use std::io::ErrorKind;
+use std::io;
 use std::path::Path;
 
 /// A Job that can be executed.
@@ -202,7 +202,7 @@ fn continued_job(directory: &SkillDirectory, key: Option<&str>) -> Result<Option
             Ok(Some(ContinuedJob { name: key.to_owned(), run_key: key.to_owned() }))
         }
         Ok(_) => Err(Error::invalid(format!("--continues {key}: its record does not say how it ended"))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::invalid(format!(
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::invalid(format!(
             "--continues {key}: the Skill {} has no Job {key} that has ended; `bloomery get` lists its Jobs",
             directory.name
         ))),
