@@ -13,7 +13,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        match Json::from_request(request, state).await {
+        match Json::<T>::from_request(request, state).await {
             Ok(Json(body)) => Ok(Self(body)),
             Err(rejection) => Err(Problem::new(rejection.status(), rejection.body_text())),
         }

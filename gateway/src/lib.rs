@@ -44,7 +44,7 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// Returns the routes of a gateway.
 pub fn router<R: Runtime, A: Access<Caller = R::Caller>>(gateway: Gateway<R, A>) -> Router {
-    Router::new()
+    Router::<Arc<Gateway<R, A>>>::new()
         .route("/api/chat", post(chat::start::<R>))
         .route("/api/jobs", get(read::jobs::<R>))
         .route("/api/jobs/{job}", get(read::status::<R>))
