@@ -6,7 +6,7 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use bloomery_embed::{Cursor, Runtime, Tenant};
+use bloomery_embed::{Cursor, JobStatus, Runtime, Tenant};
 use futures::StreamExt;
 use std::time::Duration;
 
@@ -16,13 +16,24 @@ const LAST_EVENT_ID: &str = "last-event-id";
 /// The interval of heartbeats, which are comments. Proxies close silent connections after a minute or more.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Sends the events of a Job after the last event that the client has.
+/// Sends the events of a Job after the last event that the client has. A client that has all events of an ended Job gets no content: this
+/// is the only response after which an `EventSource` does not connect again.
 pub(crate) async fn follow<R: Runtime>(
     session: Session<R>,
     Path(job): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    stream(&session.tenant, &job, cursor(&headers)?).await
+    let after = cursor(&headers)?;
+    if after != Cursor::START && has_all(&session.tenant, &job, after).await? {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    stream(&session.tenant, &job, after).await
+}
+
+/// Returns whether a Job has ended, and has no events after a cursor.
+async fn has_all<T: Tenant>(tenant: &T, job: &str, after: Cursor) -> Result<bool, Problem> {
+    let JobStatus { status, .. } = tenant.status(job).await?;
+    Ok(status.outcome.is_some() && !after.lacks(status.log.events))
 }
 
 /// Returns the response with the events of a Job after a cursor. It ends with the Job. An error ends it with the event `problem`, which has

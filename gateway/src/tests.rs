@@ -6,6 +6,9 @@ use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use bloomery_crds::Digest;
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+use bloomery_crds::report::Projection;
+use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
 use bloomery_embed::{
     Cursor, Error, ErrorKind, Input, JobEvent, JobStatus, JobSummary, ModelContext, NewJob, OpenRequests, Ruling,
     Runtime, SkillState, SkillTool, Tenant,
@@ -20,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::vec;
 use tower::ServiceExt;
 
-/// A runtime with one tenant. It has the Job `k-1`, with two events.
+/// A runtime with one tenant. It has the Job `k-1`, with two events, and the ended Job `k-0`.
 #[derive(Debug, Clone, Default)]
 struct Recorder {
     started: Arc<Mutex<Vec<NewJob>>>,
@@ -38,7 +41,11 @@ impl Runtime for Recorder {
 }
 
 fn check(job: &str) -> Result<(), Error> {
-    if job == "k-1" { Ok(()) } else { Err(Error::new(ErrorKind::NotFound, format!("there is no Job {job}"))) }
+    match job {
+        "k-0" | "k-1" => Ok(()),
+        "broken" => Err(Error::failed("the log is broken")),
+        _ => Err(Error::new(ErrorKind::NotFound, format!("there is no Job {job}"))),
+    }
 }
 
 fn job_event(seq: u64) -> JobEvent {
@@ -69,7 +76,24 @@ impl Tenant for Recorder {
 
     async fn status(&self, job: &str) -> Result<JobStatus, Error> {
         check(job)?;
-        Err(Error::failed("the log is broken"))
+        let outcome = (job == "k-0").then(|| Outcome::new(OutcomeCode::Succeeded, "It ended."));
+        let status = Projection {
+            phase: if outcome.is_some() { Phase::Succeeded } else { Phase::Running },
+            outcome,
+            result: None,
+            gates: Gates::default(),
+            features: Vec::new(),
+            workflows: Vec::new(),
+            tool_names: Vec::new(),
+            waiting_for: None,
+            replies_heard: 0,
+            stray_replies: Vec::new(),
+            remarks: Vec::new(),
+            tools_changed: false,
+            usage: Usage::default(),
+            log: LogPosition { path: "jobs/k".into(), events: 2, head: Digest::of_bytes(b"") },
+        };
+        Ok(JobStatus { job: job.to_owned(), skill: "greeter".into(), goal: "Greet".into(), status })
     }
 
     async fn timeline(&self, job: &str) -> Result<Vec<JobEvent>, Error> {
@@ -159,14 +183,20 @@ async fn a_client_that_accepts_events_follows_the_job() {
 
 #[tokio::test]
 async fn a_client_goes_on_after_its_last_event() {
-    let follow = |last: &'static str| async move {
-        let mut request = get("/api/jobs/k-1/events");
+    let follow = |job: &'static str, last: &'static str| async move {
+        let mut request = get(&format!("/api/jobs/{job}/events"));
         request.headers_mut().insert("last-event-id", last.parse().unwrap());
         respond(&Recorder::default(), request).await
     };
-    let events = text(follow("1").await).await;
+    let events = text(follow("k-1", "1").await).await;
     assert!(!events.contains("id: 1\n") && events.contains("id: 2\n"), "{events}");
-    assert_eq!(follow("latest").await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(follow("k-1", "latest").await.status(), StatusCode::BAD_REQUEST);
+    // A running Job will have further events. An ended one has none.
+    for (job, last, status) in
+        [("k-1", "2", StatusCode::OK), ("k-0", "1", StatusCode::OK), ("k-0", "2", StatusCode::NO_CONTENT)]
+    {
+        assert_eq!(follow(job, last).await.status(), status, "{job} after {last}");
+    }
 }
 
 #[tokio::test]
@@ -200,7 +230,7 @@ async fn the_input_of_people_is_sent() {
 
 #[rstest]
 #[case::no_such_job(get("/api/jobs/k-2"), StatusCode::NOT_FOUND, "there is no Job k-2")]
-#[case::a_failure(get("/api/jobs/k-1"), StatusCode::INTERNAL_SERVER_ERROR, "the log is broken")]
+#[case::a_failure(get("/api/jobs/broken"), StatusCode::INTERNAL_SERVER_ERROR, "the log is broken")]
 #[case::unavailable(get("/api/skills/greeter/tools"), StatusCode::SERVICE_UNAVAILABLE, "does not answer")]
 #[case::no_such_projection(get("/api/jobs/k-1/projections/x"), StatusCode::NOT_FOUND, "timeline")]
 #[case::no_such_path(get("/api/x"), StatusCode::NOT_FOUND, "There is no /api/x.")]
