@@ -36,12 +36,9 @@ async fn next(mut subscription: Subscription) -> Option<(Result<JobEvent, Error>
         if subscription.has_ended {
             return None;
         }
-        let read;
-        (subscription, read) = match tokio::task::spawn_blocking(move || subscription.read()).await {
-            Ok(done) => done,
-            // The runtime ends.
-            Err(_) => return None,
-        };
+        // This fails if the runtime ends.
+        let (returned, read) = tokio::task::spawn_blocking(move || subscription.read()).await.ok()?;
+        subscription = returned;
         match read {
             Ok(true) => {}
             Ok(false) => tokio::time::sleep(POLL_INTERVAL).await,
