@@ -49,7 +49,7 @@ impl Error {
             messages.push(error.message);
             findings.extend(error.findings);
         }
-        Self { exit, message: joined(&messages), findings }
+        Self { exit, message: messages.join(&format!("\n{PREFIX}")), findings }
     }
 }
 
@@ -60,13 +60,20 @@ impl From<bloomery_embed::Error> for Error {
             ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Forbidden => Exit::Usage,
             ErrorKind::Unavailable | ErrorKind::Failed => Exit::Error,
         };
-        Self { exit, message: joined(&message.lines().collect::<Vec<_>>()), findings }
+        Self { exit, message: with_prefixes(&message), findings }
     }
 }
 
-/// Joins messages. Each is a line with the prefix of the program, which the caller prints before the first one.
-fn joined<S: AsRef<str>>(messages: &[S]) -> String {
-    messages.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(&format!("\n{PREFIX}"))
+/// Adds the prefix of the program to each line but the first, whose prefix is printed with it. A line that begins with a blank continues
+/// the line before.
+fn with_prefixes(message: &str) -> String {
+    let mut lines = message.lines();
+    let mut prefixed = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        let prefix = if line.starts_with(' ') { "" } else { PREFIX };
+        prefixed.extend(["\n", prefix, line]);
+    }
+    prefixed
 }
 
 /// Converts an IO error into the error of a command. A closed pipe is a success.
@@ -87,9 +94,9 @@ mod tests {
 
     #[test]
     fn each_error_of_the_library_is_a_line_with_the_prefix() {
-        let errors = vec![bloomery_embed::Error::invalid("one"), bloomery_embed::Error::failed("two")];
+        let errors = vec![bloomery_embed::Error::invalid("one\n  more"), bloomery_embed::Error::failed("two")];
         let error = Error::from(bloomery_embed::Error::join(errors));
-        assert_eq!(error, Error::usage("one\nbloomery: two"));
+        assert_eq!(error, Error::usage("one\n  more\nbloomery: two"));
         assert_eq!(Error::from(bloomery_embed::Error::failed("x")), Error::failed("x"));
     }
 }
