@@ -36,9 +36,8 @@ pub(super) struct ServerState {
 struct Records {
     violations: Violations,
     requests: Requests,
-    /// The last request of each user in each protocol. The protocols are separate, because each has its own form of a
-    /// conversation.
-    earlier: BTreeMap<(String, Protocol), EarlierRequest>,
+    /// The last request of each conversation.
+    earlier: BTreeMap<HistoryKey, EarlierRequest>,
     /// The digests of the different requests of each user and stage, except the main loop.
     stage_requests: BTreeMap<(String, Stage), Vec<Digest>>,
     /// The name of the script's conversation, by user.
@@ -82,7 +81,7 @@ impl ServerState {
         records.requests.by_user(request.user_name()).count(place);
         records.requests.total += 1;
         // Only the main loop has a history that grows. Requests of other stages do not build on each other.
-        let history = (request.user_name().to_owned(), request.protocol);
+        let history = history_of(request);
         let earlier = records.earlier.get(&history).filter(|_| place.stage == Stage::Plan);
         let broken = check::check(request, earlier);
         if !broken.is_empty() {
@@ -130,7 +129,7 @@ impl ServerState {
         }
         let mut records = self.records();
         records.requests.by_user(request.user_name()).answered += 1;
-        if let Some(earlier) = records.earlier.get_mut(&(request.user_name().to_owned(), request.protocol)) {
+        if let Some(earlier) = records.earlier.get_mut(&history_of(request)) {
             earlier.thoughts = wire::thoughts(request, answer);
         }
     }
@@ -192,6 +191,14 @@ impl ServerState {
     pub(super) fn requests(&self) -> Requests {
         self.records().requests.clone()
     }
+}
+
+/// Identifies a conversation: its user, the protocol, because each has its own form, and the goal, because a Job that validates its Skill
+/// has several conversations.
+type HistoryKey = (String, Protocol, String);
+
+fn history_of(request: &Request) -> HistoryKey {
+    (request.user_name().to_owned(), request.protocol, request.first_text().to_owned())
 }
 
 impl Records {
