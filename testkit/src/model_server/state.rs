@@ -38,8 +38,8 @@ struct Records {
     requests: Requests,
     /// The last request of each conversation.
     earlier: BTreeMap<HistoryKey, EarlierRequest>,
-    /// The digests of the different requests of each user and stage, except the main loop.
-    stage_requests: BTreeMap<(String, Stage), Vec<Digest>>,
+    /// The digests of the different requests of each user, conversation and stage, except the main loop.
+    stage_requests: BTreeMap<(String, Option<String>, Stage), Vec<Digest>>,
     /// The name of the script's conversation, by user.
     conversations: BTreeMap<String, String>,
     /// The number of times that each fault was served.
@@ -210,7 +210,9 @@ impl Records {
             return Place { stage, turn: request.turn() };
         }
         let messages = Digest::of_value(&request.items.iter().map(|item| item.raw.clone()).collect::<Value>());
-        let requests = self.stage_requests.entry((request.user_name().to_owned(), stage)).or_default();
+        let user = request.user_name().to_owned();
+        let conversation = self.conversations.get(&user).cloned();
+        let requests = self.stage_requests.entry((user, conversation, stage)).or_default();
         let turn = requests.iter().position(|earlier| *earlier == messages).unwrap_or_else(|| {
             requests.push(messages);
             requests.len() - 1
