@@ -36,15 +36,20 @@ fn invoking(skills: &[&str], phase: Phase, child: ChildJob) -> FakeApi {
     api
 }
 
-/// Stores the created child with a status.
-fn put_child(api: &FakeApi, status: &Value) {
+/// Returns the created child with a status.
+fn stored_child(api: &FakeApi, status: &Value) -> Value {
     let job = serde_json::from_value(api.get(JOB)).unwrap();
     let request = requested().request.unwrap();
     let mut child = crate::children::build::child_job(&job, ("c-1", "reviewer"), &request).unwrap();
     child.metadata.uid = Some("child-uid".into());
     let mut child = serde_json::to_value(child).unwrap();
     child["status"] = status.clone();
-    api.put(&child_path(), child);
+    child
+}
+
+/// Stores the created child with a status.
+fn put_child(api: &FakeApi, status: &Value) {
+    api.put(&child_path(), stored_child(api, status));
 }
 
 fn recorded(api: &FakeApi) -> ChildJob {
@@ -62,10 +67,11 @@ async fn a_requested_child_is_created_once_also_after_a_crash() {
     assert_eq!(child["metadata"]["ownerReferences"][0]["uid"], UID);
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
-    // The operator crashed before it wrote the status.
+    // The operator crashed before it wrote the status. The Skill of the child is not ready any more.
     api.change(JOB, |job| job["status"]["children"] = json!([requested()]));
+    api.change(REVIEWER, |skill| skill["status"]["conditions"] = json!([]));
     reconcile_once(&api).await.unwrap();
-    assert_eq!((api.writes(), recorded(&api)), (writes.to_vec(), created()));
+    assert_eq!((api.writes(), recorded(&api)), (writes[1..].to_vec(), created()));
     // A person has created another Job with the name.
     api.change(JOB, |job| job["status"]["children"] = json!([requested()]));
     api.change(&child_path(), |child| child["spec"]["parent"] = Value::Null);
@@ -87,6 +93,11 @@ async fn a_child_that_is_not_allowed_or_that_the_api_server_refuses_is_refused_w
     })));
     reconcile_once(&api).await.unwrap();
     assert!(recorded(&api).refused.unwrap().contains("a policy of the cluster"));
+    // The API server has stored the child before it refuses the repeated request.
+    api.change(JOB, |job| job["status"]["children"] = json!([requested()]));
+    api.meanwhile(&child_path(), stored_child(&api, &json!({ "phase": "Pending" })));
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(recorded(&api), created());
 }
 
 #[tokio::test]
