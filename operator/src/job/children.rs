@@ -7,7 +7,7 @@ use super::fetch::FetchedJob;
 use super::fetch::attempt::fetch_revision;
 use super::plan::earlier;
 use super::validate::open_revision;
-use crate::children::build::{child_job, is_same_child};
+use crate::children::build::{child_job, is_deleted, is_same_child};
 use crate::children::family::lineage;
 use crate::children::refusal::{Invocation, refusal};
 use crate::children::state;
@@ -145,12 +145,22 @@ async fn create_job(
 }
 
 /// Returns whether the Job that has the name of a child is the child, or why it is not; none if no Job has the name.
+///
+/// # Errors
+/// If the Job cannot be read, or is a child that is deleted. A new one continues its log once it is gone.
 async fn existing(context: &Context, fetched: &FetchedJob, wanted: &Job) -> Result<Option<Result<(), String>>, Error> {
     let (namespace, name) = (&fetched.namespace, wanted.name_any());
     let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
     let stored = api.get_opt(&name).await.map_err(Error::api(format!("read Job {namespace}/{name}")))?;
-    let taken = || format!("another Job has the name of the child, {name}: it has another parent, call or goal");
-    Ok(stored.map(|stored| if is_same_child(&stored, wanted) { Ok(()) } else { Err(taken()) }))
+    let Some(stored) = stored else { return Ok(None) };
+    if !is_same_child(&stored, wanted) {
+        let taken = format!("another Job has the name of the child, {name}: it has another parent, call or goal");
+        return Ok(Some(Err(taken)));
+    }
+    if is_deleted(&stored, &fetched.uid) {
+        return Err(Error::Deleting { what: format!("Job {namespace}/{name}") });
+    }
+    Ok(Some(Ok(())))
 }
 
 #[cfg(test)]

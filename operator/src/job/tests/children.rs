@@ -80,6 +80,25 @@ async fn a_requested_child_is_created_once_also_after_a_crash() {
 }
 
 #[tokio::test]
+async fn a_child_that_is_deleted_is_created_again_once_it_is_gone() {
+    let deleted: [fn(&mut Value); 2] = [
+        |child| child["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+        |child| child["metadata"]["ownerReferences"][0]["uid"] = json!("an-earlier-parent"),
+    ];
+    for delete in deleted {
+        let api = invoking(&["reviewer"], Phase::Running, requested());
+        put_child(&api, &json!({ "phase": "Running" }));
+        api.change(&child_path(), delete);
+        reconcile_once(&api).await.unwrap();
+        assert_eq!(recorded(&api), requested());
+        api.remove(&child_path());
+        reconcile_once(&api).await.unwrap();
+        assert_eq!(recorded(&api), created());
+        assert_eq!(api.get(&child_path())["metadata"]["ownerReferences"][0]["uid"], UID);
+    }
+}
+
+#[tokio::test]
 async fn a_child_that_is_not_allowed_or_that_the_api_server_refuses_is_refused_with_the_reason() {
     let api = invoking(&["auditor"], Phase::Running, requested());
     reconcile_once(&api).await.unwrap();
