@@ -46,6 +46,8 @@ pub(super) async fn advance(
                     retry = earlier(retry, Some(RETRY_DELAY));
                 }
             },
+            // The next report of the worker has the request.
+            None if state::has_lost_end(&context.caches, &fetched.job, child) => child.name = None,
             None => child.phase = recorded_phase(child.phase, state::phase(&context.caches, &fetched.job, child)),
         }
     }
@@ -79,6 +81,11 @@ async fn create(
             let record = ChildJob { name: Some(name), phase: Some(Phase::Pending), ..child.clone() };
             let phase = recorded_phase(record.phase, state::phase(&context.caches, &fetched.job, &record));
             Ok(ChildJob { phase, request: None, ..record })
+        }
+        // The child has existed. It counts as deleted, because its effects stay.
+        Err(_) if child.phase.is_some() => {
+            let name = Some(state::child_name(&fetched.job, &child.call));
+            Ok(ChildJob { name, phase: Some(Phase::Pending), request: None, ..child.clone() })
         }
         Err(why) => {
             let refused = Some(bounded(&why, ChildJob::MAX_REFUSED_BYTES));

@@ -161,6 +161,25 @@ async fn a_deleted_child_resumes_its_parent() {
 }
 
 #[tokio::test]
+async fn a_child_that_is_deleted_after_its_end_is_created_again() {
+    let api = invoking(&["reviewer"], Phase::AwaitingJob, ChildJob { phase: Some(Phase::Succeeded), ..created() });
+    reconcile_once(&api).await.unwrap();
+    assert_eq!((recorded(&api).name, recorded(&api).phase), (None, Some(Phase::Succeeded)));
+    reconcile_once(&api).await.unwrap();
+    assert!(api.find(POD_2).is_some(), "the worker requests the child again");
+    let again = json!([ChildJob { phase: Some(Phase::Succeeded), ..requested() }]);
+    api.change(JOB, |job| job["status"]["children"] = again.clone());
+    reconcile_once(&api).await.unwrap();
+    assert_eq!((recorded(&api), api.find(&child_path()).is_some()), (created(), true));
+    // A child that has existed is deleted, and not refused, if it cannot be created again.
+    api.remove(&child_path());
+    api.change(JOB, |job| job["status"]["children"] = again);
+    api.change(REVIEWER, |skill| skill["status"]["conditions"] = json!([]));
+    reconcile_once(&api).await.unwrap();
+    assert_eq!((recorded(&api), api.find(&child_path())), (created(), None));
+}
+
+#[tokio::test]
 async fn a_child_whose_parent_has_ended_is_cancelled_before_it_starts() {
     let api = tenant();
     api.change(JOB, |job| job["spec"]["parent"] = json!({ "name": "gone", "uid": "u", "call": "c-1" }));
