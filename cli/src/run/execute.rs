@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::local::SKILL_FILE;
 use crate::local::job_state::JobState;
+use crate::local::skill_directory::SkillDirectory;
 use crate::{events, summary};
 use bloomery_crds::children::{self, ChildProgress, ChildRequest, ChildState, MAX_DEPTH, VisibleSkill};
 use bloomery_crds::report::Projection;
@@ -206,6 +207,23 @@ impl LocalChildren<'_> {
         named.map_or_else(|| job.directory.dir.join(SKILL_FILE), Path::to_owned)
     }
 
+    /// Returns whether an earlier attempt of the Job has started a child. If this cannot be read, it counts as started.
+    fn has_begun(&self, request: &ChildRequest) -> bool {
+        let directory = SkillDirectory::new(&self.0.job.args.memory, &request.skill);
+        directory.log(&self.key(request)).try_exists().unwrap_or(true)
+    }
+
+    /// Returns the run key of a child.
+    fn key(&self, request: &ChildRequest) -> String {
+        self.name(&CallId(request.call.clone()))
+    }
+
+    /// Prints why a child that has begun cannot go on now. It is not refused, because it may have had effects. The next attempt of the parent
+    /// goes on with it.
+    fn print_error(&self, request: &ChildRequest, error: &Error) {
+        self.0.screen.print(&format!("The Job {} of the Skill {}: {error}", self.key(request), request.skill));
+    }
+
     /// Runs a child until it ends or parks. Returns `None` if it has not ended.
     ///
     /// # Errors
@@ -232,12 +250,8 @@ impl LocalChildren<'_> {
             Execution { job: &child, inputs: &inputs_of_child, people: *people, screen, trace: &trace, stop, skills };
         match Box::pin(execution.drive(execution.text_printer())).await {
             Ok(end) => Ok(end.and_then(|end| ended(end.projection))),
-            // The child may have begun, so it is not refused. The next attempt of the parent goes on with it.
             Err(error) => {
-                screen.print(&format!(
-                    "The Job {} of the Skill {}: {error}",
-                    inputs_of_child.part.run_key, request.skill
-                ));
+                self.print_error(request, &error);
                 Ok(None)
             }
         }
@@ -259,12 +273,16 @@ impl Children for LocalChildren<'_> {
 
     fn end<'a>(&'a self, request: &'a ChildRequest) -> LocalBoxFuture<'a, Option<ChildState>> {
         async move {
+            let has_begun = self.has_begun(request);
             let state = match self.run(request).await {
                 Ok(state) => state?,
+                Err(error) if has_begun => {
+                    self.print_error(request, &error);
+                    return None;
+                }
                 Err(error) => ChildProgress::Refused { reason: sentence(&error.message) },
             };
-            let call = request.call.clone();
-            Some(ChildState { job: self.name(&CallId(call.clone())), call, state })
+            Some(ChildState { job: self.key(request), call: request.call.clone(), state })
         }
         .boxed_local()
     }

@@ -4,6 +4,7 @@ use crate::owned;
 use bloomery_crds::children;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, JobSpec, ParentJob, RequestedChild};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ResourceExt;
 
 /// Returns the child for a call of this Job, with bindings that the Job has. Returns `None` for a Job that is not stored.
@@ -36,6 +37,12 @@ pub fn is_same_child(existing: &Job, wanted: &Job) -> bool {
         && parent(existing) == parent(wanted)
         && existing.spec.skill == wanted.spec.skill
         && existing.spec.goal == wanted.spec.goal
+}
+
+/// Returns whether an existing child is being deleted, or is deleted soon: Kubernetes deletes it because an earlier parent owned it.
+pub fn is_deleted(existing: &Job, parent_uid: &str) -> bool {
+    let is_earlier = |owner: &OwnerReference| owner.controller == Some(true) && owner.uid != parent_uid;
+    existing.metadata.deletion_timestamp.is_some() || existing.owner_references().iter().any(is_earlier)
 }
 
 #[cfg(test)]
@@ -74,7 +81,11 @@ mod tests {
         let (earlier, later) = (of("uid-1", "Review"), of("uid-2", "Review"));
         assert_eq!((&earlier.metadata.name, &earlier.spec.run_key), (&later.metadata.name, &later.spec.run_key));
         assert!(is_same_child(&earlier, &later));
+        assert!(is_deleted(&earlier, "uid-2") && !is_deleted(&later, "uid-2"));
         assert!(!is_same_child(&of("uid-1", "Approve"), &later));
+        let mut orphan = earlier.clone();
+        orphan.metadata.owner_references = None;
+        assert!(!is_deleted(&orphan, "uid-2"), "Kubernetes has kept it");
         let mut foreign = earlier;
         foreign.spec.parent = None;
         assert!(!is_same_child(&foreign, &later), "a person has created it");

@@ -10,7 +10,10 @@ pub(super) fn merged(current: &[ChildJob], requests: &[ChildRequest]) -> Vec<Chi
     let requested_for = |call: &str| requests.iter().find(|request| request.call == call);
     let known = current.iter().map(|child| match requested_for(&child.call) {
         None => ChildJob { settled: true, request: None, ..child.clone() },
-        Some(request) if child.name.is_none() => requested(request, child.refused.clone()),
+        // A child with a phase has existed.
+        Some(request) if child.name.is_none() => {
+            ChildJob { phase: child.phase, ..requested(request, child.refused.clone()) }
+        }
         Some(_) => ChildJob { settled: false, ..child.clone() },
     });
     let mut children: Vec<ChildJob> = known.collect();
@@ -79,7 +82,11 @@ mod tests {
         assert_eq!(merged(&recorded, &[request("c-1"), request("c-2")]), recorded);
         let created =
             ChildJob { name: Some("n".into()), phase: Some(Phase::Pending), request: None, ..recorded[0].clone() };
-        assert_eq!(merged(std::slice::from_ref(&created), &[request("c-1")]), [created]);
+        assert_eq!(merged(std::slice::from_ref(&created), &[request("c-1")]), std::slice::from_ref(&created));
+        // The child was deleted after its end.
+        let lost = ChildJob { name: None, phase: Some(Phase::Succeeded), ..created };
+        let again = ChildJob { phase: Some(Phase::Succeeded), ..recorded[0].clone() };
+        assert_eq!(merged(&[lost], &[request("c-1")]), [again]);
     }
 
     #[test]
