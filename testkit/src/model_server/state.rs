@@ -38,10 +38,12 @@ struct Records {
     requests: Requests,
     /// The last request of each conversation.
     earlier: BTreeMap<HistoryKey, EarlierRequest>,
-    /// The digests of the different requests of each user, conversation and stage, except the main loop.
+    /// The digests of the different requests of each user, goal and stage, except the main loop.
     stage_requests: BTreeMap<(String, Option<String>, Stage), Vec<Digest>>,
     /// The name of the script's conversation, by user.
     conversations: BTreeMap<String, String>,
+    /// The goal of the latest request of the main loop, by user. A Job that validates its Skill has several, one after another.
+    goals: BTreeMap<String, String>,
     /// The number of times that each fault was served.
     served: BTreeMap<FaultPlace, u32>,
     cache: Cache,
@@ -206,13 +208,14 @@ impl Records {
     /// In other stages, the turn is the number of different requests before, so a repeated request has the same turn.
     fn place(&mut self, request: &Request) -> Place {
         let stage = stage::detect(request);
+        let user = request.user_name().to_owned();
         if stage == Stage::Plan {
+            self.goals.insert(user, request.first_text().to_owned());
             return Place { stage, turn: request.turn() };
         }
         let messages = Digest::of_value(&request.items.iter().map(|item| item.raw.clone()).collect::<Value>());
-        let user = request.user_name().to_owned();
-        let conversation = self.conversations.get(&user).cloned();
-        let requests = self.stage_requests.entry((user, conversation, stage)).or_default();
+        let goal = self.goals.get(&user).cloned();
+        let requests = self.stage_requests.entry((user, goal, stage)).or_default();
         let turn = requests.iter().position(|earlier| *earlier == messages).unwrap_or_else(|| {
             requests.push(messages);
             requests.len() - 1
