@@ -15,7 +15,7 @@ use crate::local::SKILL_FILE;
 use crate::local::job_state::JobState;
 use crate::local::skill_directory::SkillDirectory;
 use crate::{events, summary};
-use bloomery_crds::children::{self, ChildProgress, ChildRequest, ChildState, MAX_DEPTH, VisibleSkill};
+use bloomery_crds::children::{self, ChildProgress, ChildRequest, ChildState, VisibleSkill};
 use bloomery_crds::report::Projection;
 use bloomery_crds::text::sentence;
 use bloomery_engine::event::CallId;
@@ -38,7 +38,6 @@ use std::time::Duration;
 /// # Errors
 /// If the Job cannot be executed, or its log or the result cannot be written.
 pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Error> {
-    inputs.run.can_have_children = inputs.part.depth < MAX_DEPTH;
     let state = JobState::read(&job.directory, &inputs)?;
     if state.conversation.outcome().is_some() {
         return show_again(job, screen, &inputs, &state);
@@ -210,18 +209,23 @@ impl LocalChildren<'_> {
     /// Returns whether an earlier attempt of the Job has started a child. If this cannot be read, it counts as started.
     fn has_begun(&self, request: &ChildRequest) -> bool {
         let directory = SkillDirectory::new(&self.0.job.args.memory, &request.skill);
-        directory.log(&self.key(request)).try_exists().unwrap_or(true)
+        directory.log(&self.run_key(&request.call)).try_exists().unwrap_or(true)
     }
 
-    /// Returns the run key of a child.
-    fn key(&self, request: &ChildRequest) -> String {
-        self.name(&CallId(request.call.clone()))
+    /// Returns the run key of the child of a call.
+    fn run_key(&self, call: &str) -> String {
+        let Execution { job, inputs, .. } = self.0;
+        children::run_key(&job.document.revision.skill, &inputs.part.run_key, call)
     }
 
-    /// Prints why a child that has begun cannot go on now. It is not refused, because it may have had effects. The next attempt of the parent
-    /// goes on with it.
+    /// Prints why a child that has begun cannot continue now. It is not refused, because it may have had effects. The next attempt of the
+    /// parent continues it.
     fn print_error(&self, request: &ChildRequest, error: &Error) {
-        self.0.screen.print(&format!("The Job {} of the Skill {}: {error}", self.key(request), request.skill));
+        self.0.screen.print(&format!(
+            "The Job {} of the Skill {}: {error}",
+            self.run_key(&request.call),
+            request.skill
+        ));
     }
 
     /// Runs a child until it ends or parks. Returns `None` if it has not ended.
@@ -235,7 +239,6 @@ impl LocalChildren<'_> {
         }
         let (child, mut inputs_of_child) =
             child::prepare(job, &inputs.part, &self.file(), request, inputs.redactor.clone())?;
-        inputs_of_child.run.can_have_children = inputs_of_child.part.depth < MAX_DEPTH;
         inputs_of_child.run.people = inputs.run.people;
         let state = JobState::read(&child.directory, &inputs_of_child)?;
         if state.conversation.outcome().is_some() {
@@ -261,8 +264,7 @@ impl LocalChildren<'_> {
 impl Children for LocalChildren<'_> {
     fn name(&self, call: &CallId) -> String {
         // The run key names a Job of a memory.
-        let Execution { job, inputs, .. } = self.0;
-        children::run_key(&job.document.revision.skill, &inputs.part.run_key, &call.to_string())
+        self.run_key(&call.to_string())
     }
 
     fn skills(&self) -> LocalBoxFuture<'_, Result<Vec<VisibleSkill>, String>> {
@@ -282,7 +284,7 @@ impl Children for LocalChildren<'_> {
                 }
                 Err(error) => ChildProgress::Refused { reason: sentence(&error.message) },
             };
-            Some(ChildState { job: self.key(request), call: request.call.clone(), state })
+            Some(ChildState { job: self.run_key(&request.call), call: request.call.clone(), state })
         }
         .boxed_local()
     }

@@ -3,19 +3,19 @@
 use crate::owned;
 use bloomery_crds::children;
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Job, JobSpec, ParentJob, RequestedChild};
+use bloomery_crds::v1alpha1::{Binding, Job, JobSpec, ParentJob, RequestedChild};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ResourceExt;
+use std::collections::BTreeMap;
 
 /// Returns the child for a call of this Job, with bindings that the Job has. Returns `None` for a Job that is not stored.
 pub fn child_job(parent: &Job, (call, skill): (&str, &str), request: &RequestedChild) -> Option<Job> {
     let (parent_name, uid, run_key) = (parent.name_any(), parent.uid()?, parent.run_key()?);
-    let bound = parent.spec.resources.iter().filter(|(name, _)| request.resources.contains(name));
     let spec = JobSpec {
         skill: skill.to_owned(),
         run_key: Some(children::run_key(&parent.spec.skill, run_key, call)),
         goal: request.goal.clone(),
-        resources: bound.map(|(name, binding)| (name.clone(), binding.clone())).collect(),
+        resources: passed_bindings(parent, request),
         limits: Some(request.limits.clone()),
         parent: Some(ParentJob { name: parent_name.clone(), uid, call: call.to_owned() }),
         ..JobSpec::default()
@@ -28,6 +28,12 @@ pub fn child_job(parent: &Job, (call, skill): (&str, &str), request: &RequestedC
     child.metadata.namespace = parent.namespace();
     child.metadata.owner_references = Some(vec![owned::owner_reference(parent)?]);
     Some(child)
+}
+
+/// Returns the bindings of a Job that a request passes on.
+pub fn passed_bindings(parent: &Job, request: &RequestedChild) -> BTreeMap<String, Binding> {
+    let passed = parent.spec.resources.iter().filter(|(name, _)| request.resources.contains(name));
+    passed.map(|(name, binding)| (name.clone(), binding.clone())).collect()
 }
 
 /// Returns whether an existing Job is the child that would be created. It may be of an earlier parent with the same name and run key.
@@ -49,7 +55,7 @@ pub fn is_deleted(existing: &Job, parent_uid: &str) -> bool {
 mod tests {
     use super::*;
     use crate::job::fixtures::job;
-    use bloomery_crds::v1alpha1::{Binding, Limits};
+    use bloomery_crds::v1alpha1::Limits;
 
     fn request() -> RequestedChild {
         let limits = Limits { steps: Some(9), duration: Some("5m".parse().unwrap()), ..Limits::default() };

@@ -33,12 +33,10 @@ pub fn seen(caches: &Caches, job: &Job, call: &str) -> Seen {
     if let Some(reason) = &child.refused {
         return Seen::Refused(reason.clone());
     }
-    if has_lost_end(caches, job, child) {
-        return Seen::Running;
-    }
     match phase(caches, job, child) {
         Some(phase) if phase.is_terminal() => Seen::Ended,
-        None if is_gone(caches, job, child) => Seen::Deleted,
+        // A child whose end is lost is created again.
+        None if is_gone(caches, job, child) && !has_lost_end(caches, job, child) => Seen::Deleted,
         Some(_) | None => Seen::Running,
     }
 }

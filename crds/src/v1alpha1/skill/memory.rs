@@ -6,6 +6,7 @@ use kube::core::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use strum::IntoEnumIterator;
 
 /// The memory that the Jobs of a Skill share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
@@ -78,6 +79,13 @@ pub enum CoreNote {
     ActiveContext,
     /// What is done, and what is left.
     Progress,
+}
+
+impl CoreNote {
+    /// Returns the names of all core notes, in the order in which agents read them.
+    pub fn names() -> String {
+        Self::iter().map(|note| note.to_string()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// What happens to the directory of a Skill when the Skill is deleted.

@@ -81,17 +81,14 @@ fn without_long_reasons(decisions: &[GivenDecision]) -> Vec<GivenDecision> {
 
 /// Returns the states of all children. The first ends are included, up to [`MAX_CHILDREN_BYTES`].
 fn children_that_fit(children: &[ChildState]) -> Vec<ChildState> {
-    let mut total_bytes = 0_usize;
-    let fitting = children.iter().cloned().map(|child| {
-        let bytes = serde_json::to_string(&child).map_or(usize::MAX, |text| text.len());
-        let fits = total_bytes.saturating_add(bytes) <= MAX_CHILDREN_BYTES;
-        if fits {
-            total_bytes += bytes;
-            return child;
-        }
-        without_end(child)
-    });
-    fitting.collect()
+    let mut room = MAX_CHILDREN_BYTES;
+    let mut fits = |child: &ChildState| {
+        let bytes = serde_json::to_string(child).map_or(usize::MAX, |text| text.len());
+        let rest = room.checked_sub(bytes);
+        room = rest.unwrap_or(room);
+        rest.is_some()
+    };
+    children.iter().cloned().map(|child| if fits(&child) { child } else { without_end(child) }).collect()
 }
 
 /// Returns the first replies, up to [`MAX_REPLIES_BYTES`]. The worker receives the others in the responses to its

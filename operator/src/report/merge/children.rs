@@ -2,7 +2,7 @@
 
 use bloomery_crds::children::{ChildRequest, MAX_CHILDREN};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{ChildJob, Limits, RequestedChild};
+use bloomery_crds::v1alpha1::{ChildJob, Limits, RequestedChild, whole_seconds};
 
 /// Returns the record of the children after a report. The report has the requests for all children whose ends the conversation lacks, so the
 /// others are settled. The request of a settled child that is not created yet is dropped.
@@ -39,10 +39,8 @@ fn requested(request: &ChildRequest, refused: Option<String>) -> ChildJob {
 fn fault(request: &ChildRequest) -> Option<String> {
     let ChildRequest { call: _, digest: _, skill, goal, resources: _, limits } = request;
     let Limits { steps, tool_calls, tokens, duration } = limits;
-    let is_zero = *steps == Some(0)
-        || *tool_calls == Some(0)
-        || *tokens == Some(0)
-        || duration.as_ref().is_some_and(|duration| bloomery_crds::v1alpha1::whole_seconds(duration) == 0);
+    let seconds = duration.as_ref().map(whole_seconds);
+    let is_zero = [steps.map(u64::from), tool_calls.map(u64::from), *tokens, seconds].contains(&Some(0));
     if !names::is_name(skill) {
         Some("name: it cannot be the name of a Skill".to_owned())
     } else if goal.trim().is_empty() {
