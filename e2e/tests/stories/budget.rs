@@ -76,7 +76,6 @@ async fn settled_writes(tenant: &Tenant) -> usize {
 
 #[tokio::test]
 async fn a_job_that_parks_and_resumes_causes_few_writes() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("the audit log") {
             return;

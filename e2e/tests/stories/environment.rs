@@ -249,15 +249,13 @@ mod alone {
     async fn a_namespace_is_deleted_after_the_operator_was_uninstalled() {
         story_alone(async |tenant| {
             tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
-            let skill = tenant.skill("cs-tier-1").await;
-            skill.ready().await;
+            tenant.skill("cs-tier-1").await.ready().await;
             let job = tenant.job("refund").await;
             job.until("its start", |status| status.attempt.is_some()).await;
             operator::uninstalled(&tenant.cluster, async || {
                 let skills = tenant.api::<Skill>().list(&ListParams::default()).await.expect("the CRDs stay");
                 assert_eq!(skills.items.len(), 1);
                 tenant.delete().await;
-                skill.gone().await;
                 tenant.gone().await;
             })
             .await;
