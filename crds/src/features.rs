@@ -1,4 +1,4 @@
-//! Checks what the features of a Skill refer to, and the size of its texts.
+//! Checks the references of the features of a Skill, and the size of its texts.
 
 use crate::children::may_invoke;
 use crate::docs::Docs;

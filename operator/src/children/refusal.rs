@@ -10,7 +10,7 @@ use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::resources;
 use bloomery_crds::v1alpha1::{ChildJob, Job, RequestedChild, Skill};
 
-/// A requested child, and what its creation depends on.
+/// A requested child, and the facts that decide whether it may be created.
 #[derive(Debug, Clone, Copy)]
 pub struct Invocation<'a> {
     /// The Job that requests it.

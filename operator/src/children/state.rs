@@ -8,7 +8,7 @@ use bloomery_crds::v1alpha1::{ChildJob, Job, JobStatus};
 use kube::Api;
 use kube::core::ResourceExt;
 
-/// What the caches show of a child.
+/// The state of a child, according to the caches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// It has not ended, or is not created yet.
@@ -21,7 +21,7 @@ pub enum Seen {
     Deleted,
 }
 
-/// Returns what the caches show of the child for a call of this Job.
+/// Returns the state of the child for a call of this Job, according to the caches.
 pub fn seen(caches: &Caches, job: &Job, call: &str) -> Seen {
     let children = job.status.as_ref().map_or(&[][..], |status| &status.children);
     let Some(child) = children.iter().find(|child| child.call == call) else {

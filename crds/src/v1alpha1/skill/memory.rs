@@ -69,7 +69,7 @@ fn note_names() -> Rule {
 pub enum CoreNote {
     /// The purpose of the work.
     Projectbrief,
-    /// The people that the work is for, and what they need.
+    /// The users of the work, and their needs.
     ProductContext,
     /// How the parts of the work fit together.
     SystemPatterns,
@@ -77,7 +77,7 @@ pub enum CoreNote {
     TechContext,
     /// The current state of the work.
     ActiveContext,
-    /// What is done, and what is left.
+    /// The completed work, and the remaining work.
     Progress,
 }
 

@@ -7,7 +7,7 @@ use bloomery_crds::v1alpha1::{JobResult, RequestedChild, Usage};
 
 const JOBS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs";
 
-/// A Job that has recorded a child for the call `c-1`, as it was created.
+/// A Job with the record of a new child for the call `c-1`.
 fn parent() -> Job {
     let mut parent = fixtures::job();
     let name = Some(child_name(&parent, "c-1"));
@@ -54,7 +54,7 @@ async fn a_child_is_deleted_only_if_the_cache_has_had_it() {
     let api = FakeApi::default();
     put(&api, &parent());
     assert_eq!(seen(&api.operator().await.caches, &parent(), "c-1"), Seen::Deleted);
-    // The cache shows the parent as it was before the child was created.
+    // The cache has the parent from before the creation of the child.
     let mut earlier = parent();
     earlier.status.as_mut().unwrap().children[0].name = None;
     put(&api, &earlier);

@@ -58,7 +58,7 @@ pub struct ValidAttempt {
     pub pod: Option<PodSettings>,
     /// The resources that the Job binds.
     pub bound: BoundResources,
-    /// What the network policy of the Skill allows the worker to connect to. It allows this until the worker has ended.
+    /// The destinations that the network policy of the Skill allows to the worker, until the worker has ended.
     pub connects_to: BTreeSet<Destination>,
     /// The network policy of the Job, if the one of its Skill is not enough.
     pub network_policy: Option<NetworkPolicy>,
