@@ -5,6 +5,7 @@
 use crate::message::{self, Kind, Message};
 use crate::process::Process;
 use crate::stop;
+use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io;
@@ -241,7 +242,7 @@ impl Connection {
     fn answer_request(&self, method: &str, request: &Message) {
         let Some(id) = request.id() else { return };
         let answer = match method {
-            "ping" => message::empty_result(id),
+            "ping" => message::result(id, &json!({})),
             _ => message::error(Some(id), message::METHOD_NOT_FOUND, "the client offers no capabilities"),
         };
         if let Some(input) = &self.state().input {

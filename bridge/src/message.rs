@@ -123,9 +123,9 @@ pub(crate) fn error(id: Option<&RawValue>, code: i64, message: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
 }
 
-/// Returns an empty result.
-pub(crate) fn empty_result(id: &RawValue) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id.get())
+/// Returns an answer with a result.
+pub(crate) fn result(id: &RawValue, result: &serde_json::Value) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.get())
 }
 
 fn members(raw: &RawValue) -> Option<Members> {

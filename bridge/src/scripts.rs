@@ -104,7 +104,7 @@ impl Server {
             _ => Err((METHOD_NOT_FOUND, format!("there is no method {method}"))),
         };
         Some(match result {
-            Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.get()),
+            Ok(result) => message::result(id, &result),
             Err((code, fault)) => message::error(Some(id), code, &fault),
         })
     }

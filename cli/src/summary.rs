@@ -63,7 +63,7 @@ pub fn usage(usage: &Usage) -> String {
         "{} to the model, {}, {}, {} s of work",
         counted(model_requests.into(), "request"),
         counted(usage.tool_calls.into(), "tool call"),
-        counted(tokens(usage), "token"),
+        counted(usage.tokens(), "token"),
         usage.seconds
     )
 }
@@ -71,11 +71,6 @@ pub fn usage(usage: &Usage) -> String {
 /// Formats a number with a noun in the singular or the plural: `1 token`, `2 tokens`.
 pub fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Returns the number of tokens of a Job. The sum does not overflow, whatever numbers a model reports.
-pub fn tokens(usage: &Usage) -> u64 {
-    usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
 /// Describes why a Job is parked, and how to resume it.

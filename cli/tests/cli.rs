@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_feature_that_refers_to_nothing_is_found_at_its_place() {
-        let features = "  features:\n    - name: a\n      testScenario: Given x\n      expectedResult: y\n      ext: {skillMdRef: \"#refnuds\"}\n";
+        let features = "  features:\n    - name: a\n      testScenario: Given x\n      expectedResult: It is said\n      ext: {skillMdRef: \"#refnuds\"}\n";
         let input = format!("{MANIFEST}  docs: \"# Refunds\"\n{features}");
         let output = bloomery(&["lint", "-"], input.as_bytes());
         let out = String::from_utf8(output.stdout).unwrap();

@@ -359,8 +359,8 @@ mod tests {
         );
     }
 
-    /// Runs every `sh` block of the page in one shell and in an empty directory. In place of kubectl, a script checks that what is
-    /// applied passes lint. `hack/check-tutorial` runs the same commands on a cluster.
+    /// Runs every `sh` block of the page in one shell and in an empty directory. In place of kubectl, a script checks that the
+    /// applied manifests pass lint.
     #[test]
     fn the_commands_of_the_page_work_from_an_empty_directory() {
         let page = fs::read_to_string(top().join("docs/how-to/skills-repository.md")).unwrap();

@@ -7,7 +7,7 @@ use crate::canonical::Digest;
 use crate::lenient;
 use crate::outcome::{OutcomeCode, Phase, code_or_user_needed};
 use crate::text::bounded;
-use crate::v1alpha1::{Limits, SkillSpec, Usage};
+use crate::v1alpha1::{ChildJob, Limits, RequestedChild, SkillSpec, Usage};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -25,19 +25,27 @@ pub const MAX_DESCRIPTION_BYTES: usize = 512;
 pub const MAX_OPEN_CHILDREN: usize = 4;
 
 /// The largest number of children of a Job.
-pub const MAX_CHILDREN: usize = 32;
+pub const MAX_CHILDREN: usize = ChildJob::MAX_CHILDREN;
 
 /// The largest depth of a Job. A Job without a parent has the depth 1.
 pub const MAX_DEPTH: u32 = 4;
 
 /// The longest goal of a child, in bytes.
-pub const MAX_GOAL_BYTES: usize = 4096;
+pub const MAX_GOAL_BYTES: usize = RequestedChild::MAX_GOAL_BYTES;
 
 /// The longest time that the operator holds a report open, in seconds.
 pub const WAIT_SECONDS: u32 = 20;
 
 /// The default time that a worker waits for a child before it parks, in seconds.
 pub const DEFAULT_CHILD_WAIT_SECONDS: u32 = 30;
+
+/// The entry of `spec.skills` that stands for every Skill.
+pub const EVERY_SKILL: &str = "*";
+
+/// Returns whether `spec.skills` allows a Skill.
+pub fn may_invoke(skills: &[String], name: &str) -> bool {
+    skills.iter().any(|entry| entry == EVERY_SKILL || entry == name)
+}
 
 /// A Skill that a Job may invoke.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

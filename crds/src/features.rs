@@ -1,8 +1,9 @@
-//! Checks what the features of a Skill refer to, and the size of its texts.
+//! Checks the references of the features of a Skill, and the size of its texts.
 
+use crate::children::may_invoke;
 use crate::docs::Docs;
 use crate::fault::Fault;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, suggestion};
 use crate::v1alpha1::{Feature, FeatureExtension, Scripts, SkillSpec};
 
 /// The largest size of a Skill's documentation, features, notes and scripts together, in bytes. So an object stays below 96 KiB.
@@ -28,7 +29,7 @@ pub fn faults(spec: &SkillSpec) -> Vec<Fault> {
 }
 
 fn subskill_fault(name: &str, skills: &[String]) -> Option<String> {
-    let is_listed = skills.iter().any(|listed| listed == "*" || listed == name);
+    let is_listed = may_invoke(skills, name);
     let near = || suggestion(nearest(name, skills.iter().map(String::as_str)));
     (!is_listed).then(|| format!("{name:?} is not in spec.skills{}", near()))
 }
@@ -48,10 +49,6 @@ fn section_fault(reference: &str, docs: Option<&Docs<'_>>) -> Option<String> {
     };
     let near = || suggestion(docs.nearest(reference).as_deref());
     docs.find(reference).is_none().then(|| format!("{reference:?} is no section of spec.docs{}", near()))
-}
-
-fn suggestion(near: Option<&str>) -> String {
-    near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
 }
 
 fn size_fault(spec: &SkillSpec) -> Option<Fault> {

@@ -14,6 +14,11 @@ const MIN_PREFIX_CHARS: usize = 5;
 /// The number of characters of a name that are compared. The effort grows with the product of the lengths.
 const MAX_CHARS: usize = 64;
 
+/// Returns the end of a clause about an unknown name: ` (did you mean "x"?)`, or an empty text without a similar name.
+pub fn suggestion(near: Option<&str>) -> String {
+    near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
+}
+
 /// Returns the candidate that is most similar to `name`, or `None` if none is similar. Only letters and digits are compared, and
 /// case is ignored: `processRefund` equals `process_refund`.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

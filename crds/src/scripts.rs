@@ -127,11 +127,15 @@ fn file_faults(scripts: &Scripts) -> Vec<String> {
     faults
 }
 
-fn name_fault(file: &str) -> Option<String> {
+/// Returns whether a file can be a script: at most 63 letters of ASCII, digits, `-`, `_` and `.`, beginning with a letter, a digit or `_`.
+pub fn is_file_name(file: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_first = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_valid = file.len() <= MAX_NAME_BYTES && file.starts_with(is_first) && file.chars().all(is_inner);
-    (!is_valid).then(|| {
+    file.len() <= MAX_NAME_BYTES && file.starts_with(is_first) && file.chars().all(is_inner)
+}
+
+fn name_fault(file: &str) -> Option<String> {
+    (!is_file_name(file)).then(|| {
         format!(
             "has the file {}: a name has at most {MAX_NAME_BYTES} letters of ASCII, digits, `-`, `_` and `.`, and begins with a letter, \
              a digit or `_`",
@@ -170,6 +174,18 @@ mod tests {
 
     fn spec(scripts: &Value) -> SkillSpec {
         serde_json::from_value(json!({"problem": {"statement": "x"}, "scripts": scripts})).unwrap()
+    }
+
+    #[rstest]
+    #[case("check.sh", true)]
+    #[case("_a-1.py", true)]
+    #[case(".env", false)]
+    #[case("-x.sh", false)]
+    #[case("../x.sh", false)]
+    #[case("a b.sh", false)]
+    #[case("", false)]
+    fn a_script_has_a_plain_name(#[case] file: &str, #[case] expected: bool) {
+        assert_eq!(is_file_name(file), expected);
     }
 
     fn with_files(files: &[&str]) -> SkillSpec {

@@ -44,6 +44,12 @@ pub enum Error {
         /// The field or the value.
         why: String,
     },
+    /// An object cannot be created yet, because one of its name is deleted.
+    #[error("cannot create {what} yet: the earlier one is being deleted, or is deleted soon because its owner is gone")]
+    Deleting {
+        /// The object.
+        what: String,
+    },
     /// An object lacks a field that the API server gives every object.
     #[error("{what} has no {field}: the API server did not give it one")]
     Incomplete {
@@ -83,6 +89,7 @@ impl Error {
             | Self::Json { .. }
             | Self::Refused { .. }
             | Self::Unreadable { .. }
+            | Self::Deleting { .. }
             | Self::Incomplete { .. }
             | Self::Unowned { .. } => None,
         }
@@ -121,6 +128,7 @@ impl Error {
             Self::Api { .. } if self.is_conflict() => "conflict",
             Self::Api { .. } if self.is_gone() => "gone",
             Self::Api { .. } => "api",
+            Self::Deleting { .. } => "conflict",
             Self::Refused { .. } => "refused",
             Self::Unreadable { .. } => "unreadable",
             Self::Json { .. } | Self::Incomplete { .. } | Self::Unowned { .. } => "internal",

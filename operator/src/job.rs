@@ -44,7 +44,7 @@ pub(crate) use validate::is_single_node as is_memory_single_node;
 
 pub(crate) use events::{publish_changed_tools, publish_end, publish_new_wait, publish_waiting};
 
-use crate::children::family::has_lost_parent;
+use crate::children::family::is_cancelled;
 use crate::context::Context;
 use crate::controller::Controller;
 use crate::error::Error;
@@ -120,7 +120,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
     let events = fetched.status.log.as_ref().map_or(0, |log| log.events);
     let start_after = state.starts.remaining(&fetched.uid, events, now);
-    let cause = fetched.end_cause(has_lost_parent(&context.caches, &fetched.job));
+    let cause = fetched.end_cause(is_cancelled(&context.caches, &fetched.job));
     let ending = track_end_cause(&state.ending, &fetched, cause, now);
     let plan = decide::decide(&Facts { start_after, ..fetched.facts(retention, ending, now) });
     // Decide: whether the run key is free, and the memory of the Skill has room, if the first attempt starts.

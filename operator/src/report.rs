@@ -26,3 +26,6 @@ mod turns;
 
 pub use ca_bundle::CaBundle;
 pub use server::serve;
+
+/// The maximum number of tries to write a status that other writers change at the same time.
+const MAX_WRITE_TRIES: u32 = 5;

@@ -93,14 +93,15 @@ pub struct JobSettings {
     )]
     pub max_running_per_namespace: Option<u32>,
     /// Time that a worker waits for a Job that it invoked before it parks, such as `30s`.
-    #[arg(long = "child-wait", env = "BLOOMERY_CHILD_WAIT", default_value = "30s", value_parser = parse::duration)]
+    #[arg(long = "child-wait", env = "BLOOMERY_CHILD_WAIT", default_value = "30s", value_parser = parse::positive_duration)]
     pub child_wait: Duration,
 }
 
 impl JobSettings {
-    /// Returns the time that a worker waits for a Job that it invoked, in seconds; none for the default.
+    /// Returns the time that a worker waits for a Job that it invoked, in seconds, at least 1; none for the default. Without a wait, each
+    /// worker would park at once.
     pub fn child_wait_seconds(&self) -> Option<u32> {
-        let seconds = u32::try_from(self.child_wait.as_secs()).unwrap_or(u32::MAX);
+        let seconds = u32::try_from(self.child_wait.as_secs()).unwrap_or(u32::MAX).max(1);
         Some(seconds).filter(|seconds| *seconds != DEFAULT_CHILD_WAIT_SECONDS)
     }
 }
@@ -338,6 +339,8 @@ mod tests {
         assert!(settings.namespaces.is_empty(), "it serves all namespaces");
         assert_eq!(settings.jobs.child_wait_seconds(), None, "a worker has the same default");
         assert_eq!(parse(&["--child-wait=2m"]).unwrap().jobs.child_wait_seconds(), Some(120));
+        assert_eq!(parse(&["--child-wait=10ms"]).unwrap().jobs.child_wait_seconds(), Some(1));
+        assert!(parse(&["--child-wait=0s"]).unwrap_err().to_string().contains("must be longer than 0s"));
     }
 
     #[test]

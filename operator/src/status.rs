@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::metrics::Metrics;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{Skill, SkillStatus};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
@@ -54,6 +55,11 @@ pub fn unmet_message(conditions: &[Condition], kind: ConditionType) -> Option<St
         Some(condition) => Some(format!("{kind}={} ({}): {}", condition.status, condition.reason, condition.message)),
         None => Some(format!("{kind} is not known yet")),
     }
+}
+
+/// Returns the status of a Skill; none if the operator has not checked the latest spec yet.
+pub fn checked_status(skill: &Skill) -> Option<&SkillStatus> {
+    skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation)
 }
 
 /// Writes statuses, and detects copies of an object that are older than the last write of this process.

@@ -81,17 +81,12 @@ impl TenantLimits {
 
     /// Returns a sentence for each limit that a Model is beyond.
     pub fn exceeded_by_model(&self, model: &ModelSpec) -> Vec<String> {
-        let name_fault = self.models.as_ref().and_then(|allowed| {
-            let is_allowed = allowed.iter().any(|allowed| matches(allowed, &model.model));
-            (!is_allowed).then(|| not_allowed("model", "use the models", allowed, &model.model))
-        });
+        let is_named = |asked: &str, allowed: &str| matches(allowed, asked);
+        let name = fault(self.models.as_deref(), ("model", Some(&model.model)), ("use the models", is_named));
         let urls = [("baseUrl", Some(&model.base_url)), ("proxy", model.proxy.as_ref())];
-        let url_faults = urls.into_iter().filter_map(|(field, url)| {
-            let (url, allowed) = (url?, self.model_urls.as_ref()?);
-            let is_allowed = allowed.iter().any(|allowed| is_or_is_below(url, allowed));
-            (!is_allowed).then(|| not_allowed(field, "use the URLs that begin with", allowed, url))
-        });
-        name_fault.into_iter().chain(url_faults).collect()
+        let may = ("use the URLs that begin with", is_or_is_below);
+        let urls = urls.into_iter().filter_map(|asked| fault(self.model_urls.as_deref(), asked, may));
+        name.into_iter().chain(urls).collect()
     }
 
     /// Returns a sentence about the tools of a Skill that the tool policy denies, and one for each annotation that cannot be read. Core
@@ -119,16 +114,13 @@ impl TenantLimits {
 
     /// Returns a sentence for each image of a Skill that is not allowed.
     fn image_faults(&self, skill: &SkillSpec) -> Vec<String> {
-        let Some(allowed) = &self.images else { return Vec::new() };
         let of_server = skill.mcp_server.as_ref().and_then(|server| server.container.as_ref());
         let images = [
             ("mcpServer.container.image", of_server.map(|container| &container.image)),
             ("scripts.image", skill.scripts.as_ref().map(|scripts| &scripts.image)),
         ];
-        let is_denied = |image: &String| !allowed.iter().any(|allowed| is_image_of(image, allowed));
-        let denied =
-            images.into_iter().filter_map(|(field, image)| Some((field, image.filter(|image| is_denied(image))?)));
-        denied.map(|(field, image)| not_allowed(field, "run images that begin with", allowed, image)).collect()
+        let may = ("run images that begin with", is_image_of);
+        images.into_iter().filter_map(|asked| fault(self.images.as_deref(), asked, may)).collect()
     }
 }
 
@@ -209,12 +201,18 @@ fn seconds(text: &str) -> Option<u64> {
     (!duration.is_negative()).then_some(seconds)
 }
 
-/// Describes the value of a field that is on no list.
-fn not_allowed(field: &str, may: &str, allowed: &[String], asked: &str) -> String {
-    if allowed.is_empty() {
-        return format!("spec.{field}: the namespace allows none.");
+/// Describes the value of a field that no entry of the list allows; none if there is no value, or no list.
+fn fault(
+    list: Option<&[String]>,
+    (field, asked): (&str, Option<&String>),
+    (may, allows): (&str, impl Fn(&str, &str) -> bool),
+) -> Option<String> {
+    let (list, asked) = (list?, asked?);
+    if list.is_empty() {
+        return Some(format!("spec.{field}: the namespace allows none."));
     }
-    format!("spec.{field}: the namespace may {may} {}, and not {asked}.", allowed.join(" or "))
+    let is_allowed = list.iter().any(|allowed| allows(asked, allowed));
+    (!is_allowed).then(|| format!("spec.{field}: the namespace may {may} {}, and not {asked}.", list.join(" or ")))
 }
 
 /// Returns whether an image is an allowed entry, or is below it, or is a tag or digest of it. The admission policy decides the same.

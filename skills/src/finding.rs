@@ -1,7 +1,7 @@
 //! Findings: errors and warnings about a document, with their places in it.
 
 use crate::tree::{Entry, Node, Path, Place, locate};
-use bloomery_crds::nearest::nearest;
+use bloomery_crds::nearest::{nearest, suggestion};
 use bloomery_crds::text::bounded;
 use serde::Serialize;
 use std::fmt;
@@ -165,5 +165,5 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Returns ` (did you mean "x"?)` if a candidate is similar, else an empty text.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(name, candidates).map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
+    suggestion(nearest(name, candidates))
 }

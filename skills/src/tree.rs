@@ -136,7 +136,7 @@ impl Value {
 }
 
 impl Entry {
-    /// Returns an entry that is not in the document, with the place of what it comes from.
+    /// Returns an entry that is not in the document, with the place of the value that it comes from.
     pub(crate) fn at(name: &str, place: &Place, value: Value) -> Self {
         Self { name: name.to_owned(), place: place.clone(), node: Node { place: place.clone(), value } }
     }

@@ -128,7 +128,8 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
     let desk = Arc::new(ChildDesk::new(&part.children));
-    let children = PodChildren::new(&inputs, report_client(args, &inputs)?, Arc::clone(&desk));
+    let client = report_client(args, &inputs)?.with_server_tokens(server_tokens);
+    let children = PodChildren::new(&inputs, client.clone(), Arc::clone(&desk));
     let environment = Environment {
         memory: &args.memory,
         writer: &args.pod_uid,
@@ -143,7 +144,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     };
     let stdout = BackgroundWriter::new(std::io::stdout()).map_err(Error::Output)?;
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));
-    let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), desk, server_tokens, scratch };
+    let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox), desk, client, scratch };
     let exit = Box::pin(attempt.run(Disk, environment, printer)).await;
     // Lets the servers free the sessions at once. Otherwise a session stays until it expires.
     let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
@@ -198,9 +199,9 @@ pub struct Attempt<'a> {
     pub inbox: Arc<DecisionInbox>,
     /// Receives the states of children that the operator passes on.
     pub desk: Arc<ChildDesk>,
-    /// Receives the tokens for the MCP server, if the operator runs it.
-    pub server_tokens: ServerTokens,
-    /// What the tests of features have instead of the memory of the Skill.
+    /// Sends reports to the operator.
+    pub client: report::Client,
+    /// The scratch directory of the tests of features. They do not use the memory of the Skill.
     pub scratch: Scratch,
 }
 
@@ -215,9 +216,8 @@ impl Attempt<'_> {
         environment: Environment<'_, M, T>,
         printer: Printer,
     ) -> Result<Exit, Error> {
-        let Self { args, inputs, inbox, desk, server_tokens, scratch } = self;
+        let Self { args, inputs, inbox, desk, client, scratch } = self;
         let part = &inputs.part;
-        let client = report_client(args, inputs)?.with_server_tokens(server_tokens);
         let (stop, memory) = (environment.stop, environment.memory);
         if let Some(projection) = ended_run::projection(inputs, environment.memory).map_err(Error::Record)? {
             let end = AttemptEnd { exit: Exit::Finished, projection, epoch: 1 };

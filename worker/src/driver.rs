@@ -60,6 +60,22 @@ pub struct Driver<'a, M, T, F> {
     observer: &'a dyn Observer,
 }
 
+/// Closes the log after a run. Returns how the run ended: that another attempt has taken over the log is no error.
+pub(crate) fn close<F: Files>(
+    recorder: &mut Recorder<F>,
+    done: Result<Exit, bloomery_journal::Error>,
+) -> Result<Exit, bloomery_journal::Error> {
+    // Closing prints the durable events, so it is needed after an error too.
+    recorder.close();
+    match done {
+        Err(superseded @ bloomery_journal::Error::Superseded { .. }) => {
+            tracing::warn!("{superseded}");
+            Ok(Exit::Superseded)
+        }
+        other => other,
+    }
+}
+
 impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// Creates the driver of a conversation whose epoch has begun.
     pub fn new(
@@ -77,15 +93,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// If the log cannot be written. Then the epoch is over, and the next one continues from the last durable event.
     pub async fn run(&mut self) -> Result<Exit, bloomery_journal::Error> {
         let done = self.drive().await;
-        // Closing prints the durable events, so it is needed after an error too.
-        self.recorder.close();
-        match done {
-            Err(superseded @ bloomery_journal::Error::Superseded { .. }) => {
-                tracing::warn!("{superseded}");
-                Ok(Exit::Superseded)
-            }
-            other => other,
-        }
+        close(&mut self.recorder, done)
     }
 
     /// Returns the conversation in its current state.
@@ -125,34 +133,29 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
                 Step::Record(events) => {
                     is_deciding = true;
                     selection::store(&events, conversation, environment.cache, recorder.files());
-                    Ok(recorder.append_all(events)?)
+                    Awaited::Recorded(recorder.append_all(events)?)
                 }
                 Step::Done(_) => {
                     recorder.make_durable()?;
                     return Ok(Exit::Finished);
                 }
                 Step::AskPeople(requests) => {
-                    match people::ask(&requests, conversation, recorder, environment, *observer).await? {
-                        Awaited::Recorded(entries) => Ok(entries),
-                        Awaited::Unavailable(reason) => return self.park(reason),
-                        Awaited::Stopped(reason) => Err(reason),
-                    }
+                    people::ask(&requests, conversation, recorder, environment, *observer).await?
                 }
                 Step::AwaitChild(request) => {
-                    match children::await_end(&request, conversation, recorder, environment, *observer).await? {
-                        Awaited::Recorded(entries) => Ok(entries),
-                        Awaited::Unavailable(reason) => return self.park(reason),
-                        Awaited::Stopped(reason) => Err(reason),
-                    }
+                    children::await_end(&request, conversation, recorder, environment, *observer).await?
                 }
                 step => match environment.stop.requested() {
-                    Some(request) => Err(request.reason),
-                    None => Ok(act::perform(step, conversation, recorder, environment, *observer).await?),
+                    Some(request) => Awaited::Stopped(request.reason),
+                    None => {
+                        Awaited::Recorded(act::perform(step, conversation, recorder, environment, *observer).await?)
+                    }
                 },
             };
             match done {
-                Ok(entries) => self.apply(&entries),
-                Err(reason) => {
+                Awaited::Recorded(entries) => self.apply(&entries),
+                Awaited::Unavailable(reason) => return self.park(reason),
+                Awaited::Stopped(reason) => {
                     if let Some(exit) = self.stop(reason)? {
                         return Ok(exit);
                     }

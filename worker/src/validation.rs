@@ -1,7 +1,7 @@
 //! Validates a Skill in the pod of a Job: tests its features one after another, each in a conversation of its own with an empty memory. The
 //! log of the Job has the results, so an attempt continues with the features that have none.
 
-use crate::driver::{Environment, Exit, Model, NoChildren, Nobody, Observer, Recorder, Tools};
+use crate::driver::{self, Environment, Exit, Model, NoChildren, Nobody, Observer, Recorder, Tools};
 use crate::epoch::{Begin, BegunEpoch, Epoch, EpochEnd, write_record};
 use crate::inputs::Inputs;
 use crate::printer::{Format, Printer};
@@ -28,10 +28,10 @@ use std::{fs, io};
 /// The largest focus cache of a test, in bytes. The volume of the scratch directory is small.
 const MAX_FOCUS_CACHE_BYTES: u64 = 16 << 20;
 
-/// What the conversations of tests have instead of the memory of the Skill.
+/// The scratch directory of the conversations of tests, and their other settings.
 #[derive(Debug, Clone)]
 pub struct Scratch {
-    /// The directory with the memory of the current test. The pod's file system has it, and not the memory of the Skill.
+    /// The directory with the memory of the current test. It is in the pod's file system, and not in the memory of the Skill.
     pub dir: PathBuf,
     /// The addresses at which endpoints may be called.
     pub addresses: AddressPolicy,
@@ -56,7 +56,8 @@ pub async fn run<M: Model, T: Tools, F: Files>(
     };
     let recorder = Recorder::new(claimed, printer, &[], inputs.redactor.clone());
     let mut validation = Validation { inputs, environment: &environment, conversation, recorder, observer, scratch };
-    let exit = Box::pin(validation.run()).await?;
+    let done = Box::pin(validation.test_features()).await;
+    let exit = driver::close(&mut validation.recorder, done)?;
     let projection = validation.projection();
     if exit == Exit::Finished {
         write_record(inputs, &environment, &validation.conversation, &projection, validation.recorder.files());
@@ -76,19 +77,6 @@ struct Validation<'a, M, T, F> {
 }
 
 impl<M: Model, T: Tools, F: Files> Validation<'_, M, T, F> {
-    async fn run(&mut self) -> Result<Exit, Error> {
-        let done = self.test_features().await;
-        // Closing prints the durable events, so it is needed after an error too.
-        self.recorder.close();
-        match done {
-            Err(superseded @ Error::Superseded { .. }) => {
-                tracing::warn!("{superseded}");
-                Ok(Exit::Superseded)
-            }
-            other => other,
-        }
-    }
-
     async fn test_features(&mut self) -> Result<Exit, Error> {
         loop {
             // Lets the runtime deliver a signal that came while the log was written.
@@ -173,7 +161,7 @@ impl<M: Model, T: Tools, F: Files> Validation<'_, M, T, F> {
         Some(Event::FeatureTested { result, usage })
     }
 
-    /// Has the conversation that tests a feature, in an empty memory.
+    /// Runs the conversation that tests a feature, in an empty memory.
     async fn converse(&self, feature: &Feature, limits: EffectiveLimits, dir: &Path) -> Result<EpochEnd, String> {
         let Inputs { revision, part, redactor, .. } = self.inputs;
         let unusable = |error: io::Error| format!("The scratch directory {} cannot be used: {error}", dir.display());
@@ -209,7 +197,7 @@ fn is_complete(end: &EpochEnd) -> bool {
     end.exit == Exit::Finished && !matches!(code, None | Some(OutcomeCode::Cancelled | OutcomeCode::SkillDeleted))
 }
 
-/// Passes on what a test waits for. The state of its conversation is not that of the Job.
+/// Passes on the waits of a test, and drops the states of its conversation: they are not states of the Job.
 #[derive(Debug)]
 struct WaitsOnly<'a>(&'a dyn Observer);
 

@@ -19,7 +19,7 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 /// The locale of scripts, if the bridge has none.
 const DEFAULT_LANG: &str = "C.UTF-8";
 
-/// The time to read what is left of the output after the end of a script. A process that the script left behind may keep it open.
+/// The time to read the remaining output after the end of a script. A process that the script left behind may keep it open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The deepest nesting of output that is passed on as JSON. Clients refuse messages that are nested too deep.
@@ -55,7 +55,7 @@ impl Runner {
         });
         let ended = tokio::time::timeout(self.time_limit, process.wait()).await;
         input.abort();
-        // Kills what is left of the process group.
+        // Kills the remaining processes of the group.
         drop(process);
         let stdout = stdout.text().await;
         let stderr = match stderr {

@@ -9,7 +9,6 @@ use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
 use bloomery_crds::v1alpha1::CoreNote;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use strum::IntoEnumIterator;
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -189,10 +188,7 @@ pub struct MigrateArgs {
 
 /// Parses the name of a core note.
 fn core_note(text: &str) -> Result<CoreNote, Error> {
-    text.parse().map_err(|_| {
-        let names: Vec<String> = CoreNote::iter().map(|note| note.to_string()).collect();
-        Error(format!("must be one of {}", names.join(", ")))
-    })
+    text.parse().map_err(|_| Error(format!("must be one of {}", CoreNote::names())))
 }
 
 /// Parses the key of a Job.

@@ -9,7 +9,7 @@ const REPOSITORY: &str = "MY_SKILLS_REPO";
 /// The variable with the path of a directory of repositories.
 const GROUP: &str = "SKILLS_GROUP_DIR";
 
-/// What the command line says about the repository.
+/// The repository that the command line names.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Source<'a> {
     /// The directory.

@@ -3,7 +3,7 @@
 use super::files::{FileTree, Kind, list};
 use super::walk::TEMPLATES;
 use crate::error::Error;
-use bloomery_crds::nearest::nearest;
+use bloomery_crds::nearest::{nearest, suggestion};
 use bloomery_skills::repository::{Format, SkillDirectory};
 use std::collections::BTreeMap;
 use std::io;
@@ -46,8 +46,7 @@ pub fn read(root: &Path, name: Option<&str>) -> Result<Files, Error> {
     let name = match (name, names.as_slice()) {
         (Some(name), _) if names.iter().any(|known| known == name) => name,
         (Some(name), _) => {
-            let near = nearest(name, names.iter().map(String::as_str));
-            let near = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
+            let near = suggestion(nearest(name, names.iter().map(String::as_str)));
             let message = format!("there is no template {name:?} in {}{near}", dir.display());
             return Err(Error::usage(message));
         }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{events, summary};
 use bloomery_embed::local::job_state::JobState;
-use bloomery_embed::run::execute::{Execution, begin_attempt, read_state};
+use bloomery_embed::run::execute::{Execution, begin_attempt};
 use bloomery_journal::files::Disk;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{self, Nobody, People};
@@ -27,7 +27,7 @@ use std::io;
 /// If the Job cannot be executed, or its log or the result cannot be written.
 pub fn execute(run: &LocalRun<'_>, mut inputs: Inputs, trace: &Trace) -> Result<Exit, Error> {
     let LocalRun { args, job, screen } = *run;
-    let state = read_state(job, &mut inputs)?;
+    let state = JobState::read(&job.directory, &inputs)?;
     if state.conversation.outcome().is_some() {
         return show_again(run, &inputs, &state);
     }

@@ -87,3 +87,18 @@ async fn a_child_that_waits_for_a_person_parks_its_parent_and_is_not_started_aga
     assert_eq!(count(&setup, "child.completed"), 0);
     setup.assert_no_violations().await;
 }
+
+#[tokio::test]
+async fn a_child_that_has_begun_and_cannot_go_on_parks_its_parent_and_is_not_refused() {
+    let held = "{calls: [{name: memory_write, arguments: {file: progress.md, content: x, expect: none}}]}";
+    let setup = Setup::new(&script(held)).await;
+    let policy = "  memory: {bank: write}\n  policy: {approvals: [{toolId: memory_write, action: require_approval}]}\n";
+    setup.write("skills.yaml", &skills(policy));
+    setup.run(&RUN).await.assert(7, "Parked: a child has not ended.");
+    setup.write(&format!("memory/billing/jobs/{}/run.json", children(&setup)[0]), "{}");
+    let resumed = setup.run(&["--resume", "k-1"]).await;
+    resumed.assert(7, "Parked: a child has not ended.");
+    resumed.assert(7, "run.json cannot be used");
+    assert_eq!(count(&setup, "tool.failed"), 0);
+    setup.assert_no_violations().await;
+}

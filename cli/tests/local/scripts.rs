@@ -35,7 +35,8 @@ async fn without_the_flag_a_skill_runs_without_its_scripts() {
     );
 }
 
-/// Installs a copy of `bloomery` beside a program that runs scripts, which is a server with a tool for each. Here, it keeps what it gets.
+/// Installs a copy of `bloomery` beside a program that runs scripts, which is a server with a tool for each. Here, it stores its arguments
+/// and a copy of the script.
 fn install(setup: &Setup) -> Command {
     let tool = r#"{"name":"script_check","inputSchema":{"type":"object"}}"#;
     let keeps = "here=$(dirname \"$0\")\necho \"$@\" >\"$here/args\"\ncp \"${2#--dir=}/check.sh\" \"$here/copied\"";

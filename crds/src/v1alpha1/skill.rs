@@ -125,7 +125,7 @@ pub struct SkillSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
     pub acceptance_criteria: Vec<String>,
-    /// The parts of what the Skill does, each with its test. The prompt has all that are not optional, as far as there is room. The agent
+    /// The features of the Skill, each with its test. The prompt has all that are not optional, as far as there is room. The agent
     /// reads the others when it applies them (`apply_feature`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]

@@ -10,7 +10,6 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::cluster::Cluster;
 use super::command;
@@ -39,24 +38,10 @@ pub const LABEL_BESIDE: &str = "bloomery.dev/e2e-beside";
 const SELECTOR: &str =
     "app.kubernetes.io/instance=bloomery,app.kubernetes.io/component=operator,!bloomery.dev/e2e-beside";
 
-/// Held exclusively by stories that disturb the operator, and shared by stories that need it undisturbed.
-static OPERATOR_LOCK: RwLock<()> = RwLock::const_new(());
-
-/// Waits for the right to restart the operator or to change the admission policy for decisions.
-pub async fn alone() -> RwLockWriteGuard<'static, ()> {
-    OPERATOR_LOCK.write().await
-}
-
-/// Waits until no story disturbs the operator, and prevents disturbances until the guard is dropped. Stories in which people
-/// decide need this.
-pub async fn undisturbed() -> RwLockReadGuard<'static, ()> {
-    OPERATOR_LOCK.read().await
-}
-
 /// Runs `meanwhile` with this number of ready pods of the operator. The number before is restored afterwards, also if `meanwhile`
 /// fails.
 ///
-/// The caller must hold the guard of [`alone`].
+/// The caller must be a [`story_alone`](super::story_alone).
 pub async fn with_replicas<T>(cluster: &Cluster, replicas: u16, meanwhile: impl AsyncFnOnce() -> T) -> T {
     let before = set_replicas(cluster, replicas.into()).await;
     eventually(&format!("{replicas} ready pods of the operator and no other"), async || {

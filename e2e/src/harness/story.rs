@@ -21,7 +21,8 @@ pub async fn story(story: impl AsyncFnOnce(&Tenant)) {
     run(story).await;
 }
 
-/// Runs a story while no other story runs. It is for stories whose changes affect all tenants.
+/// Runs a story while no other story runs. It is for stories whose changes affect all tenants. Except for benchmarks, they are in a
+/// module `alone`, so that `hack/e2e` runs them after the others, and they block none.
 pub async fn story_alone(story: impl AsyncFnOnce(&Tenant)) {
     let _alone = STORIES_LOCK.write().await;
     run(story).await;

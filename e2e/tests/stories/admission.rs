@@ -4,7 +4,7 @@ use bloomery_crds::names::{self, REPORT_AUDIENCE};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::JobStatus;
 use bloomery_e2e::harness::admission::ObjectApi;
-use bloomery_e2e::harness::{JobHandle, Refusal, Tenant, Turn, call, conversation, operator, story, supervised, typed};
+use bloomery_e2e::harness::{JobHandle, Refusal, Tenant, Turn, call, conversation, story, supervised, typed};
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::ResourceExt;
@@ -44,7 +44,6 @@ pub(crate) fn forged_pod(job: &JobHandle<'_>, of_first_attempt: &Pod, labelled: 
 
 #[tokio::test]
 async fn a_pod_that_the_operator_did_not_create_is_never_adopted() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let turns = [
             call("check_eligibility", json!({"order_id": ORDER})),

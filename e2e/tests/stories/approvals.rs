@@ -12,7 +12,7 @@ use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{Approval, ApprovalRule, ApprovalVerdict, JobStatus, SkillSpec};
 use bloomery_e2e::harness::{
     JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, eventually, figure, gone, operator, refund_of,
-    story, supervised,
+    story, story_alone, supervised,
 };
 use bloomery_e2e::harness::{Refusal, audit, command, machine};
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
@@ -75,7 +75,6 @@ fn assert_refused(answer: Result<(), Refusal>, because: &str) {
 
 #[tokio::test]
 async fn an_approved_refund_is_made_once() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -137,7 +136,6 @@ async fn an_approval_that_somebody_writes_into_the_log_makes_no_call() {
     if !cluster::is_local_or_skips("the files of the memory") {
         return;
     }
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -190,7 +188,6 @@ async fn decides_after_forged_lines(verdict: &str, refunds: u64) {
     if !cluster::is_local_or_skips("the files of the memory") {
         return;
     }
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, (refunds == 0).then_some("Denied by a person"), None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -227,7 +224,6 @@ async fn facts_that_somebody_adds_do_not_replace_a_decision() {
     if !cluster::is_local_or_skips("the files of the memory") {
         return;
     }
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let by_facts = |spec: &mut SkillSpec| {
             let policy = spec.policy.as_mut().expect("the Skill has a policy");
@@ -294,7 +290,6 @@ fn names_in(dir: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn a_deleted_approval_is_created_again() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -319,7 +314,6 @@ async fn a_deleted_approval_is_created_again() {
 
 #[tokio::test]
 async fn two_holds_with_different_approvers_need_both() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of(LARGE_ORDER)]).await;
         let finance = |spec: &mut SkillSpec| {
@@ -347,7 +341,6 @@ async fn two_holds_with_different_approvers_need_both() {
 
 #[tokio::test]
 async fn the_model_receives_a_denial_and_goes_on() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, Some("it arrived whole"), None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -364,7 +357,6 @@ async fn the_model_receives_a_denial_and_goes_on() {
 
 #[tokio::test]
 async fn an_undecided_call_expires_and_the_model_receives_the_expiry() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, Some("was seen in time"), Some("5s")).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -383,7 +375,6 @@ async fn an_undecided_call_expires_and_the_model_receives_the_expiry() {
 
 #[tokio::test]
 async fn people_decide_with_kubectl_bloomery() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -475,7 +466,6 @@ async fn assert_changed_metadata_is_refused(approval: &Approval, jane: &Person) 
 
 #[tokio::test]
 async fn every_attempt_to_bypass_the_decision_is_refused() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -615,8 +605,7 @@ mod alone {
 
     #[tokio::test]
     async fn without_the_admission_policy_a_call_waits_and_no_decision_counts() {
-        let _turn = operator::alone().await;
-        story(async |tenant| {
+        story_alone(async |tenant| {
             let policy = AdmissionPolicy::named(tenant, POLICY);
             policy.remove_binding().await;
             let (shop, job) = waiting(tenant, None, None).await;
@@ -665,8 +654,7 @@ mod alone {
     /// An administrator removes the policy for worker pods for a while. In this time, an editor creates the pod of the next attempt.
     #[tokio::test]
     async fn a_pod_that_was_created_without_the_admission_policy_is_not_adopted() {
-        let _turn = operator::alone().await;
-        story(async |tenant| {
+        story_alone(async |tenant| {
             let policy = AdmissionPolicy::named(tenant, PODS_POLICY);
             let (shop, job) = waiting(tenant, Some("Denied by a person"), None).await;
             let first = job.pod(1).await;

@@ -3,9 +3,7 @@
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
-use bloomery_e2e::harness::{
-    JobHandle, Shop, Tenant, call, cluster, conversation, machine, operator, refund_of, story,
-};
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, call, cluster, conversation, machine, refund_of, story};
 use serde_json::json;
 
 use crate::memory;
@@ -84,7 +82,6 @@ async fn a_job_cancelled_while_its_model_thinks_sends_no_more_requests() {
 
 #[tokio::test]
 async fn cancelling_a_job_that_waits_for_approval_withdraws_the_approval() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let order = "A-443";
         let refund = call("process_refund", json!({"order_id": order, "amount": 901.9}));

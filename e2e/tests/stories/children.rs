@@ -3,8 +3,7 @@
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{Job, JobStatus, SkillSpec};
 use bloomery_e2e::harness::{
-    Conversation, JobHandle, Refusal, Shop, Tenant, call, conversation, operator, refund_of, say, story, supervised,
-    typed,
+    Conversation, JobHandle, Refusal, Shop, Tenant, call, conversation, refund_of, say, story, supervised, typed,
 };
 use kube::ResourceExt;
 use serde_json::json;
@@ -65,7 +64,6 @@ async fn a_job_invokes_another_one_and_reads_its_answer() {
 
 #[tokio::test]
 async fn a_job_waits_without_a_pod_while_its_child_waits_for_an_approval() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, parent) = start_complaint(tenant, "A-443", large_refund("A-443")).await;
         let child = child_of(tenant, &parent).await;
@@ -84,7 +82,6 @@ async fn a_job_waits_without_a_pod_while_its_child_waits_for_an_approval() {
 
 #[tokio::test]
 async fn cancelling_a_job_cancels_its_child() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, parent) = start_complaint(tenant, "A-443", large_refund("A-443")).await;
         let child = child_of(tenant, &parent).await;

@@ -3,7 +3,7 @@
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
 use bloomery_e2e::harness::machine::Process;
-use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, operator, story};
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, story};
 use bloomery_testkit::suite::{APPROVER, Case, CaseRecord, DECIDER, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING};
 use serde_json::json;
 
@@ -13,8 +13,6 @@ bloomery_testkit::suite!(run_case);
 
 /// Runs all Jobs of a case, and compares their records with the expected ones.
 async fn run_case(name: &str, case: Case) {
-    // A decision needs the operator and the admission policy.
-    let _turn = if case.decision.is_some() { Some(operator::undisturbed().await) } else { None };
     story(async |tenant| {
         if case.mishap.is_some() && !cluster::is_local_or_skips("SIGKILL of a worker or a server") {
             return;

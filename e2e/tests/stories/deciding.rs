@@ -4,7 +4,7 @@ use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
 use bloomery_e2e::harness::{
     Conversation, JobHandle, Person, Shop, Tenant, Turn, call, command, conversation, figure, operator, price, story,
-    supervised,
+    story_alone, supervised,
 };
 use kube::ResourceExt;
 use serde_json::json;
@@ -76,7 +76,6 @@ impl Round<'_> {
 
 #[tokio::test]
 async fn of_two_simultaneous_decisions_exactly_one_counts() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let shop = tenant.shop(&ORDERS.map(large_refund)).await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
@@ -148,8 +147,7 @@ mod alone {
 
     #[tokio::test]
     async fn a_decision_made_while_no_operator_runs_counts_after_its_start() {
-        let _alone = operator::alone().await;
-        story(async |tenant| {
+        story_alone(async |tenant| {
             let shop = tenant.shop(&[large_refund("A-443"), large_refund("A-543")]).await;
             tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
             let jane = supervisor(tenant, "jane@acme.io").await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::JobStatus;
-use bloomery_e2e::harness::{JobHandle, Tenant, figure, operator, refund_of, story};
+use bloomery_e2e::harness::{JobHandle, Tenant, figure, operator, refund_of, story_alone};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -23,8 +23,7 @@ async fn forty_jobs_survive_ninety_seconds_of_disruptions() {
 
 /// Disturbs this number of Jobs, each with one refund. Each must succeed or ask a person, and none is refunded twice.
 async fn survive(jobs: usize, time: Duration) {
-    let _alone = operator::alone().await;
-    story(async |tenant| {
+    story_alone(async |tenant| {
         let orders: Vec<String> = (101..).take(jobs).map(|number| format!("A-{number}")).collect();
         let refunds: Vec<_> = orders.iter().map(|order| refund_of(order)).collect();
         let shop = tenant.shop(&refunds).await;

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Memory, ReclaimPolicy, Skill};
+use bloomery_crds::v1alpha1::Skill;
 use bloomery_e2e::harness::machine::Process;
-use bloomery_e2e::harness::{Tenant, cluster, command, eventually, operator, refund_of, story, story_alone, until};
+use bloomery_e2e::harness::{Tenant, cluster, eventually, operator, refund_of, story, story_alone};
 use bloomery_testkit::json::typed;
 use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, PersistentVolumeClaim, Pod, PodSpec, Secret, Service};
 use kube::api::{
@@ -20,9 +20,6 @@ const OUTAGE: Duration = Duration::from_secs(30);
 
 /// The name of the container that a policy adds to pods.
 const SIDECAR: &str = "proxy";
-
-/// The patch of docs/how-to/upgrade.md that removes the finalizer of a Skill.
-const NO_FINALIZERS: &str = r#"{"metadata": {"finalizers": null}}"#;
 
 /// The scheduling gate that a policy adds to pods.
 const GATE: &str = "queue.example/admission";
@@ -252,24 +249,13 @@ mod alone {
     async fn a_namespace_is_deleted_after_the_operator_was_uninstalled() {
         story_alone(async |tenant| {
             tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
-            let skill = tenant.skill("cs-tier-1").await;
-            skill.ready().await;
+            tenant.skill("cs-tier-1").await.ready().await;
             let job = tenant.job("refund").await;
             job.until("its start", |status| status.attempt.is_some()).await;
-            let memory = Memory { reclaim_policy: Some(ReclaimPolicy::Delete), ..Memory::default() };
-            tenant.skill("deleting").with(|spec| spec.memory = Some(memory)).await.ready().await;
             operator::uninstalled(&tenant.cluster, async || {
                 let skills = tenant.api::<Skill>().list(&ListParams::default()).await.expect("the CRDs stay");
-                assert_eq!(skills.items.len(), 2);
+                assert_eq!(skills.items.len(), 1);
                 tenant.delete().await;
-                skill.gone().await;
-                let is_deleted = |skill: &Skill| skill.metadata.deletion_timestamp.is_some();
-                let left = until(&tenant.api::<Skill>(), "deleting", "its deletion", is_deleted).await;
-                assert_eq!(left.finalizers(), [names::FINALIZER_MEMORY], "only the operator removes it");
-                let page = include_str!("../../../docs/how-to/upgrade.md");
-                assert!(page.contains(&format!("patch skill cs-tier-1 --type merge --patch '{NO_FINALIZERS}'")));
-                let patch = ["patch", "skill", "deleting", "--type", "merge", "--patch", NO_FINALIZERS];
-                command::run(command::kubectl(&["--namespace", &tenant.namespace]).args(patch));
                 tenant.gone().await;
             })
             .await;

@@ -3,7 +3,9 @@
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_e2e::harness::machine::{self, Process};
-use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, eventually, operator, refund_of, story, typed};
+use bloomery_e2e::harness::{
+    JobHandle, Shop, Tenant, cluster, eventually, operator, refund_of, story, story_alone, typed,
+};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{DeleteParams, EvictParams, ListParams, PostParams};
@@ -223,18 +225,15 @@ mod alone {
 
     #[tokio::test]
     async fn an_operator_killed_while_jobs_run_does_not_affect_them() {
-        story(async |tenant| {
+        story_alone(async |tenant| {
             if !cluster::is_local_or_skips("SIGKILL of the operator") {
                 return;
             }
             let (shop, job) = thinking(tenant).await;
-            {
-                let _alone = operator::alone().await;
-                let operator = operator::ready_pod(&tenant.cluster).await;
-                Process::find(&operator, operator::PROGRAM).await.kill();
-                shop.model.release("thinking").await;
-                operator::until_rolled_out(&tenant.cluster).await;
-            }
+            let operator = operator::ready_pod(&tenant.cluster).await;
+            Process::find(&operator, operator::PROGRAM).await.kill();
+            shop.model.release("thinking").await;
+            operator::until_rolled_out(&tenant.cluster).await;
             succeeded_in_its_first_attempt(&shop, &job).await;
         })
         .await;
@@ -242,19 +241,13 @@ mod alone {
 
     #[tokio::test]
     async fn an_operator_pod_deleted_while_jobs_run_does_not_affect_them() {
-        story(async |tenant| {
+        story_alone(async |tenant| {
             let (shop, job) = thinking(tenant).await;
-            {
-                let _alone = operator::alone().await;
-                let operator = operator::ready_pod(&tenant.cluster).await;
-                let at_once = DeleteParams::default().grace_period(0);
-                operator::api(&tenant.cluster)
-                    .delete(&operator.name_any(), &at_once)
-                    .await
-                    .expect("the pod is deleted");
-                shop.model.release("thinking").await;
-                operator::until_rolled_out(&tenant.cluster).await;
-            }
+            let operator = operator::ready_pod(&tenant.cluster).await;
+            let at_once = DeleteParams::default().grace_period(0);
+            operator::api(&tenant.cluster).delete(&operator.name_any(), &at_once).await.expect("the pod is deleted");
+            shop.model.release("thinking").await;
+            operator::until_rolled_out(&tenant.cluster).await;
             succeeded_in_its_first_attempt(&shop, &job).await;
         })
         .await;

@@ -3,7 +3,7 @@
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{Approval, ApprovalRule, ApprovalVerdict, SkillSpec};
-use bloomery_e2e::harness::{JobHandle, Shop, Tenant, command, eventually, operator, refund_of, story};
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, command, eventually, refund_of, story};
 use kube::{Api, ResourceExt};
 
 /// An order whose refund needs two approvals: the supervisor's and that of `finance`.
@@ -38,7 +38,6 @@ async fn until_ready_says(api: &Api<Approval>, approval: &Approval, reason: &str
 
 #[tokio::test]
 async fn an_approval_shows_that_its_job_was_cancelled_before_the_call() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant).await;
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
@@ -62,7 +61,6 @@ async fn an_approval_shows_that_its_job_was_cancelled_before_the_call() {
 
 #[tokio::test]
 async fn an_approval_of_a_deleted_job_expires_and_cannot_be_decided() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (_shop, job) = waiting(tenant).await;
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;

@@ -48,7 +48,6 @@ pub(crate) async fn assert_asked_once(shop: &Shop, job: &JobHandle<'_>) {
 
 #[tokio::test]
 async fn deleting_a_skill_ends_its_waiting_job_and_withdraws_the_approval() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, skill, job) = start_refund(tenant, ORDER, large_refund(ORDER)).await;
         let approval = parked_approval(tenant, &job).await;
@@ -69,7 +68,6 @@ async fn deleting_a_skill_ends_its_waiting_job_and_withdraws_the_approval() {
 
 #[tokio::test]
 async fn a_waiting_job_keeps_its_revision_when_its_skill_changes() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, skill, job) = start_refund(tenant, ORDER, large_refund(ORDER)).await;
         let first = skill.ready().await.revision.expect("a Skill that is ready has a revision");
@@ -88,7 +86,6 @@ async fn a_waiting_job_keeps_its_revision_when_its_skill_changes() {
 
 #[tokio::test]
 async fn a_call_that_waits_is_denied_if_its_skill_blocks_the_tool_meanwhile() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, skill, job) = start_refund(tenant, ORDER, large_refund(ORDER)).await;
         let first = skill.ready().await.revision;
@@ -106,7 +103,6 @@ async fn a_call_that_waits_is_denied_if_its_skill_blocks_the_tool_meanwhile() {
 
 #[tokio::test]
 async fn a_waiting_job_resumes_with_the_rotated_key_of_its_model() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (old, new) = ("the-first-key-of-the-model", "the-second-key-of-the-model");
         let ledger = tenant.ledger().await;
@@ -140,7 +136,6 @@ async fn resuming_with_a_full_memory(tenant: &Tenant) -> (SmallMemory, Shop, Job
 
 #[tokio::test]
 async fn a_full_memory_ends_a_resuming_job_before_it_sends_its_call() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("a file system to fill") {
             return;
@@ -156,7 +151,6 @@ async fn a_full_memory_ends_a_resuming_job_before_it_sends_its_call() {
 
 #[tokio::test]
 async fn a_job_resumes_once_its_full_memory_has_room_again() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("a file system to fill") {
             return;
@@ -176,7 +170,6 @@ async fn a_job_resumes_once_its_full_memory_has_room_again() {
 
 #[tokio::test]
 async fn a_pod_lost_before_its_approved_call_starts_needs_no_second_approval() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = start_refund_job(tenant, ORDER, large_refund(ORDER)).await;
         let approval = parked_approval(tenant, &job).await;
@@ -212,7 +205,6 @@ async fn kill_during_the_call_and_answer(job: &JobHandle<'_>, found: &str) {
 
 #[tokio::test]
 async fn a_worker_killed_before_it_sends_its_approved_call_asks_a_person() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
@@ -245,7 +237,6 @@ async fn a_worker_killed_before_it_sends_its_approved_call_asks_a_person() {
 
 #[tokio::test]
 async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
@@ -263,7 +254,6 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
 
 #[tokio::test]
 async fn a_report_that_is_lost_when_the_job_parks_is_sent_by_the_next_attempt() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("disconnecting a pod") {
             return;

@@ -3,7 +3,7 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{GateReason, SkillStatus, Verdict};
-use bloomery_e2e::harness::{Tenant, Turn, call, conversation, operator, story, typed};
+use bloomery_e2e::harness::{Tenant, Turn, call, conversation, story, typed};
 use bloomery_testkit::script::price;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
@@ -48,7 +48,6 @@ async fn trust(tenant: &Tenant, orders: &str) {
 /// limit that both Jobs share.
 #[tokio::test]
 async fn a_policy_reads_a_list_the_request_and_the_refunds_of_other_jobs() {
-    let _turn = operator::undisturbed().await;
     let first = [refund("A-17"), refund("A-2").after_result("refunded")];
     let second = [
         refund("A-2"),

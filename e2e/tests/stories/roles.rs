@@ -1,7 +1,7 @@
 //! The roles of people: what each of them may do, as the API server decides.
 
 use bloomery_crds::outcome::Phase;
-use bloomery_e2e::harness::{Turn, call, conversation, operator, story, supervised};
+use bloomery_e2e::harness::{Turn, call, conversation, story, supervised};
 use serde_json::json;
 
 const READ: &str = "get list watch";
@@ -65,7 +65,6 @@ async fn each_role_has_its_verbs_and_no_other() {
 #[tokio::test]
 async fn only_the_approver_decides_and_only_the_editor_writes() {
     const ORDER: &str = "A-443";
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let turns = [
             call("check_eligibility", json!({"order_id": ORDER})),

@@ -3,7 +3,7 @@
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::Job;
-use bloomery_e2e::harness::{operator, refund_of, story};
+use bloomery_e2e::harness::{refund_of, story};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
@@ -36,7 +36,6 @@ async fn a_job_that_is_created_again_takes_over_the_outcome_of_its_run() {
 
 #[tokio::test]
 async fn a_job_with_the_key_of_an_unfinished_run_asks_its_approvers_again_and_refunds_once() {
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of(LARGE_ORDER)]).await;
         tenant.skill("cs-tier-1").tier_one().await;

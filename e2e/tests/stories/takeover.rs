@@ -4,7 +4,7 @@ use bloomery_crds::v1alpha1::Approval;
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{
     Cluster, Conversation, JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, operator, price,
-    refund_of, story, supervised,
+    refund_of, story_alone, supervised,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -156,8 +156,7 @@ mod alone {
 
     #[tokio::test]
     async fn a_replica_takes_over_from_a_killed_leader_without_losing_or_repeating_anything() {
-        let _alone = operator::alone().await;
-        story(async |tenant| {
+        story_alone(async |tenant| {
             let fresh = "A-31";
             let conversations = [Group::conversations(1), Group::conversations(2), vec![refund_of(fresh)]].concat();
             let (shop, jane) = start_shop(tenant, &conversations).await;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use bloomery_crds::v1alpha1::{CRD_VERSION, CRD_VERSION_ANNOTATION, definitions};
-use bloomery_e2e::harness::{audit, cluster, command, operator, refund_of, story};
+use bloomery_e2e::harness::{audit, cluster, command, operator, refund_of, story, story_alone};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -45,7 +45,6 @@ async fn a_crd_of_an_older_version_is_refused() {
 #[tokio::test]
 async fn an_older_chart_keeps_the_newer_crds() {
     // Helm refuses to work on a release that it upgrades at the same time.
-    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let chart = std::env::temp_dir().join(&tenant.namespace);
         command::run(Command::new("cp").arg("-rL").arg(command::checkout("charts/bloomery")).arg(&chart));
@@ -82,14 +81,13 @@ mod alone {
 
     #[tokio::test]
     async fn an_upgrade_keeps_the_ca_and_rewrites_no_object() {
-        story(async |tenant| {
+        story_alone(async |tenant| {
             if !cluster::is_local_or_skips("the audit log") {
                 return;
             }
             let shop = tenant.shop(&[refund_of("A-17")]).await;
             tenant.skill("cs-tier-1").await.ready().await;
             tenant.job("refund").await.succeeded().await;
-            let alone = operator::alone().await;
             let (pod, ca, before) = (
                 operator::ready_pod(&tenant.cluster).await,
                 ca(tenant.cluster.client.clone()).await,
@@ -107,7 +105,6 @@ mod alone {
             tenant.skill("later").with(|spec| spec.mcp_server = None).await.ready().await;
             let later = tenant.job("later").for_skill("absent").await;
             later.until_reason("SkillNotFound", &[]).await;
-            drop(alone);
             let mut after = audit::operator_writes(&tenant.namespace);
             after.retain(|write| !write.name.starts_with("later"));
             assert_eq!(audit::list(&after), audit::list(&before), "a restart rewrites no existing object");

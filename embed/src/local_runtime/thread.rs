@@ -2,7 +2,8 @@
 
 use super::running::{Place, RunningJobs};
 use crate::error::Error;
-use crate::run::execute::{Execution, begin_attempt, read_state};
+use crate::local::job_state::JobState;
+use crate::run::execute::{Execution, begin_attempt};
 use crate::run::options::RunOptions;
 use crate::run::prepare::{self, PreparedJob};
 use crate::run::view::RunView;
@@ -79,7 +80,7 @@ impl<'a> Ready<'a> {
             Begin::Resume(key, _) | Begin::Cancel(key) => prepare::resume(options, key, redactor)?,
         };
         let key = inputs.part.run_key.clone();
-        let state = read_state(&job, &mut inputs)?;
+        let state = JobState::read(&job.directory, &inputs)?;
         // Another process may drive a Job that has events. It would stop if this one went on with the Job.
         let has_begun = state.projection.log.events > 0 && matches!(begin, Begin::New);
         if has_begun || state.conversation.outcome().is_some() {

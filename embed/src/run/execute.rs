@@ -8,7 +8,8 @@ use super::{resources, server};
 use crate::error::Error;
 use crate::local::SKILL_FILE;
 use crate::local::job_state::JobState;
-use bloomery_crds::children::{self, ChildProgress, ChildRequest, ChildState, MAX_DEPTH, VisibleSkill};
+use crate::local::skill_directory::SkillDirectory;
+use bloomery_crds::children::{self, ChildProgress, ChildRequest, ChildState, VisibleSkill};
 use bloomery_crds::report::Projection;
 use bloomery_crds::text::sentence;
 use bloomery_engine::event::CallId;
@@ -21,15 +22,6 @@ use bloomery_worker::trace::{self, Trace};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::path::{Path, PathBuf};
-
-/// Reads the state of a Job. The inputs become those of a Job on this machine, which may have children.
-///
-/// # Errors
-/// If the log cannot be read, or is broken.
-pub fn read_state(job: &PreparedJob<'_>, inputs: &mut Inputs) -> Result<JobState, Error> {
-    inputs.run.can_have_children = inputs.part.depth < MAX_DEPTH;
-    JobState::read(&job.directory, inputs)
-}
 
 /// Makes the inputs those of the next attempt of a Job. Checks the bound files and the server program again, because they may have changed
 /// since the start of the Job.
@@ -123,6 +115,24 @@ impl LocalChildren<'_> {
         named.map_or_else(|| job.directory.dir.join(SKILL_FILE), Path::to_owned)
     }
 
+    /// Returns whether an earlier attempt of the Job has started a child. If this cannot be read, it counts as started.
+    fn has_begun(&self, request: &ChildRequest) -> bool {
+        let directory = SkillDirectory::new(&self.0.job.options.memory, &request.skill);
+        directory.log(&self.run_key(&request.call)).try_exists().unwrap_or(true)
+    }
+
+    /// Returns the run key of the child of a call.
+    fn run_key(&self, call: &str) -> String {
+        let Execution { job, inputs, .. } = self.0;
+        children::run_key(&job.document.revision.skill, &inputs.part.run_key, call)
+    }
+
+    /// Prints why a child that has begun cannot continue now. It is not refused, because it may have had effects. The next attempt of the
+    /// parent continues it.
+    fn print_error(&self, request: &ChildRequest, error: &Error) {
+        self.0.view.print(&format!("The Job {} of the Skill {}: {error}", self.run_key(&request.call), request.skill));
+    }
+
     /// Runs a child until it ends or parks. Returns `None` if it has not ended.
     ///
     /// # Errors
@@ -135,7 +145,7 @@ impl LocalChildren<'_> {
         let (child, mut inputs_of_child) =
             child::prepare(job, &inputs.part, &self.file(), request, inputs.redactor.clone())?;
         inputs_of_child.run.people = inputs.run.people;
-        let state = read_state(&child, &mut inputs_of_child)?;
+        let state = JobState::read(&child.directory, &inputs_of_child)?;
         if state.conversation.outcome().is_some() {
             return Ok(ended(state.projection));
         }
@@ -147,12 +157,8 @@ impl LocalChildren<'_> {
         execution.open_trace();
         match Box::pin(execution.drive(execution.text_printer())).await {
             Ok(end) => Ok(end.and_then(|end| ended(end.projection))),
-            // The child may have begun, so it is not refused. The next attempt of the parent goes on with it.
             Err(error) => {
-                view.print(&format!(
-                    "The Job {} of the Skill {}: {error}",
-                    inputs_of_child.part.run_key, request.skill
-                ));
+                self.print_error(request, &error);
                 Ok(None)
             }
         }
@@ -162,8 +168,7 @@ impl LocalChildren<'_> {
 impl Children for LocalChildren<'_> {
     fn name(&self, call: &CallId) -> String {
         // The run key names a Job of a memory.
-        let Execution { job, inputs, .. } = self.0;
-        children::run_key(&job.document.revision.skill, &inputs.part.run_key, &call.to_string())
+        self.run_key(&call.to_string())
     }
 
     fn skills(&self) -> LocalBoxFuture<'_, Result<Vec<VisibleSkill>, String>> {
@@ -174,12 +179,16 @@ impl Children for LocalChildren<'_> {
 
     fn end<'a>(&'a self, request: &'a ChildRequest) -> LocalBoxFuture<'a, Option<ChildState>> {
         async move {
+            let has_begun = self.has_begun(request);
             let state = match self.run(request).await {
                 Ok(state) => state?,
+                Err(error) if has_begun => {
+                    self.print_error(request, &error);
+                    return None;
+                }
                 Err(error) => ChildProgress::Refused { reason: sentence(&error.message) },
             };
-            let call = request.call.clone();
-            Some(ChildState { job: self.name(&CallId(call.clone())), call, state })
+            Some(ChildState { job: self.run_key(&request.call), call: request.call.clone(), state })
         }
         .boxed_local()
     }

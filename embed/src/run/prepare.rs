@@ -13,6 +13,7 @@ use crate::local::skill_directory::SkillDirectory;
 use crate::local::writer::{random_hex, unique_writer};
 use crate::local::{DEFAULT_SKILL, memory, older_jobs, owner};
 use crate::run::options::RunOptions;
+use bloomery_crds::children::MAX_DEPTH;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::memory_scope;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision};
@@ -75,11 +76,7 @@ fn collect_parts(options: &RunOptions) -> Result<Parts, Error> {
     let model_names = skill.as_ref().map(|skill| skill.loaded.spec.model_names());
     let models = errors.collect(model::find(&options.model, model_names.as_deref(), &env));
     let server_and_resources = skill.as_ref().map(|SelectedSkill { loaded, .. }| {
-        let server = match server_of_options {
-            Some(None) => errors.collect(server::from_skill(loaded)),
-            Some(server) => server,
-            None => None,
-        };
+        let server = server_of_options.and_then(|given| given.or_else(|| errors.collect(server::from_skill(loaded))));
         errors.collect(check_memory_scope(options, loaded));
         (server, errors.collect(bind_resources(options, loaded)))
     });
@@ -216,7 +213,11 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
     if let Some(program) = &document.program {
         mcp_environment::redact_values(program, &redactor);
     }
-    Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Error::invalid(error.to_string()))
+    let mut inputs =
+        Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Error::invalid(error.to_string()))?;
+    // The children of a Job on this machine run in this process.
+    inputs.run.can_have_children = inputs.part.depth < MAX_DEPTH;
+    Ok(inputs)
 }
 
 /// Binds the resources, and checks that their files are in the root, and not in the memory.
@@ -255,7 +256,7 @@ fn without_ram_key(endpoint: &ModelEndpoint) -> ModelEndpoint {
 
 /// Returns the identity of the Job. A resumed Job keeps its identity. A new Job gets a new uid, even if an earlier Job had the
 /// same key.
-fn identity(existing: Option<&RunDocument>, key: &str) -> JobIdentity {
+pub fn identity(existing: Option<&RunDocument>, key: &str) -> JobIdentity {
     let new = || JobIdentity {
         namespace: NAMESPACE.to_owned(),
         name: key.to_owned(),

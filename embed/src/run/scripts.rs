@@ -92,7 +92,7 @@ impl LocalScripts {
 
 impl Drop for LocalScripts {
     fn drop(&mut self) {
-        // What stays is in the directory for temporary files.
+        // Files that cannot be removed stay in the directory for temporary files.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }

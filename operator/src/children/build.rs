@@ -3,18 +3,19 @@
 use crate::owned;
 use bloomery_crds::children;
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Job, JobSpec, ParentJob, RequestedChild};
+use bloomery_crds::v1alpha1::{Binding, Job, JobSpec, ParentJob, RequestedChild};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ResourceExt;
+use std::collections::BTreeMap;
 
 /// Returns the child for a call of this Job, with bindings that the Job has. Returns `None` for a Job that is not stored.
 pub fn child_job(parent: &Job, (call, skill): (&str, &str), request: &RequestedChild) -> Option<Job> {
     let (parent_name, uid, run_key) = (parent.name_any(), parent.uid()?, parent.run_key()?);
-    let bound = parent.spec.resources.iter().filter(|(name, _)| request.resources.contains(name));
     let spec = JobSpec {
         skill: skill.to_owned(),
         run_key: Some(children::run_key(&parent.spec.skill, run_key, call)),
         goal: request.goal.clone(),
-        resources: bound.map(|(name, binding)| (name.clone(), binding.clone())).collect(),
+        resources: passed_bindings(parent, request),
         limits: Some(request.limits.clone()),
         parent: Some(ParentJob { name: parent_name.clone(), uid, call: call.to_owned() }),
         ..JobSpec::default()
@@ -29,6 +30,12 @@ pub fn child_job(parent: &Job, (call, skill): (&str, &str), request: &RequestedC
     Some(child)
 }
 
+/// Returns the bindings of a Job that a request passes on.
+pub fn passed_bindings(parent: &Job, request: &RequestedChild) -> BTreeMap<String, Binding> {
+    let passed = parent.spec.resources.iter().filter(|(name, _)| request.resources.contains(name));
+    passed.map(|(name, binding)| (name.clone(), binding.clone())).collect()
+}
+
 /// Returns whether an existing Job is the child that would be created. It may be of an earlier parent with the same name and run key.
 pub fn is_same_child(existing: &Job, wanted: &Job) -> bool {
     let parent = |job: &Job| job.spec.parent.as_ref().map(|parent| (parent.name.clone(), parent.call.clone()));
@@ -38,11 +45,17 @@ pub fn is_same_child(existing: &Job, wanted: &Job) -> bool {
         && existing.spec.goal == wanted.spec.goal
 }
 
+/// Returns whether an existing child is being deleted, or is deleted soon: Kubernetes deletes it because an earlier parent owned it.
+pub fn is_deleted(existing: &Job, parent_uid: &str) -> bool {
+    let is_earlier = |owner: &OwnerReference| owner.controller == Some(true) && owner.uid != parent_uid;
+    existing.metadata.deletion_timestamp.is_some() || existing.owner_references().iter().any(is_earlier)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::job::fixtures::job;
-    use bloomery_crds::v1alpha1::{Binding, Limits};
+    use bloomery_crds::v1alpha1::Limits;
 
     fn request() -> RequestedChild {
         let limits = Limits { steps: Some(9), duration: Some("5m".parse().unwrap()), ..Limits::default() };
@@ -74,7 +87,11 @@ mod tests {
         let (earlier, later) = (of("uid-1", "Review"), of("uid-2", "Review"));
         assert_eq!((&earlier.metadata.name, &earlier.spec.run_key), (&later.metadata.name, &later.spec.run_key));
         assert!(is_same_child(&earlier, &later));
+        assert!(is_deleted(&earlier, "uid-2") && !is_deleted(&later, "uid-2"));
         assert!(!is_same_child(&of("uid-1", "Approve"), &later));
+        let mut orphan = earlier.clone();
+        orphan.metadata.owner_references = None;
+        assert!(!is_deleted(&orphan, "uid-2"), "Kubernetes has kept it");
         let mut foreign = earlier;
         foreign.spec.parent = None;
         assert!(!is_same_child(&foreign, &later), "a person has created it");

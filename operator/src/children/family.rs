@@ -28,9 +28,14 @@ pub fn depth(lineage: &[String]) -> u32 {
     u32::try_from(lineage.len()).unwrap_or(u32::MAX)
 }
 
+/// Returns whether a Job is cancelled, by its spec or because it is a child that has lost its parent.
+pub fn is_cancelled(caches: &Caches, job: &Job) -> bool {
+    job.spec.cancel == Some(true) || has_lost_parent(caches, job)
+}
+
 /// Returns whether the parent of a child has ended, is cancelled or was deleted. Nothing reads the result of such a child, so it is
 /// cancelled too. A Job that was created again with the run key of the parent counts as the parent.
-pub fn has_lost_parent(caches: &Caches, job: &Job) -> bool {
+fn has_lost_parent(caches: &Caches, job: &Job) -> bool {
     let Some(named) = &job.spec.parent else { return false };
     let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
     // A cache without the child is not filled yet.

@@ -1,16 +1,16 @@
 //! Decides whether a requested child may be created: pure.
 
+use super::build::passed_bindings;
 use super::family::depth;
 use crate::caches::Guarded;
 use crate::listing::join_sentences;
-use crate::status::unmet_message;
-use bloomery_crds::children::MAX_DEPTH;
+use crate::status::{checked_status, unmet_message};
+use bloomery_crds::children::{MAX_DEPTH, may_invoke};
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::resources;
-use bloomery_crds::v1alpha1::{Binding, ChildJob, Job, RequestedChild, Skill};
-use std::collections::BTreeMap;
+use bloomery_crds::v1alpha1::{ChildJob, Job, RequestedChild, Skill};
 
-/// A requested child, and what its creation depends on.
+/// A requested child, and the facts that decide whether it may be created.
 #[derive(Debug, Clone, Copy)]
 pub struct Invocation<'a> {
     /// The Job that requests it.
@@ -27,11 +27,6 @@ pub struct Invocation<'a> {
     pub target: Option<&'a Guarded<Skill>>,
 }
 
-/// Returns whether a list of Skills allows one.
-pub fn allows(allowed: &[String], skill: &str) -> bool {
-    allowed.iter().any(|name| name == "*" || name == skill)
-}
-
 /// Returns the Skill, or why a Job cannot start with it.
 pub fn ready_skill<'a>(name: &str, target: Option<&'a Guarded<Skill>>) -> Result<&'a Skill, String> {
     let skill = match target.map(|target| &target.0) {
@@ -42,8 +37,7 @@ pub fn ready_skill<'a>(name: &str, target: Option<&'a Guarded<Skill>>) -> Result
     if skill.metadata.deletion_timestamp.is_some() {
         return Err(format!("the Skill {name} is being deleted"));
     }
-    let checked = skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation);
-    let Some(status) = checked else {
+    let Some(status) = checked_status(skill) else {
         return Err(format!("the Skill {name} was changed, and the operator has not checked it yet"));
     };
     match unmet_message(&status.conditions, ConditionType::Ready) {
@@ -59,7 +53,7 @@ pub fn refusal(invocation: &Invocation<'_>) -> Option<String> {
     if parent.spec.validates() {
         return Some("the Job tests the features of its Skill, and a validation has no children".to_owned());
     }
-    if !allows(allowed, skill) {
+    if !may_invoke(allowed, skill) {
         return Some(format!("the Skill {own} may not invoke {skill}: its spec.skills does not name that Skill"));
     }
     let Some(lineage) = lineage else {
@@ -84,14 +78,7 @@ fn resources_fault(parent: &Job, request: &RequestedChild, target: &Skill) -> Op
     if let Some(name) = unbound {
         return Some(format!("resources: the Job has no binding {name} to pass on"));
     }
-    let passed: BTreeMap<String, Binding> = parent
-        .spec
-        .resources
-        .iter()
-        .filter(|(name, _)| request.resources.contains(name))
-        .map(|(name, binding)| (name.clone(), binding.clone()))
-        .collect();
-    let faults = resources::faults(&target.spec.resources, &passed);
+    let faults = resources::faults(&target.spec.resources, &passed_bindings(parent, request));
     (!faults.is_empty()).then(|| join_sentences(&faults, ChildJob::MAX_REFUSED_BYTES))
 }
 

@@ -8,7 +8,7 @@ use bloomery_crds::v1alpha1::{ChildJob, Job, JobStatus};
 use kube::Api;
 use kube::core::ResourceExt;
 
-/// What the caches show of a child.
+/// The state of a child, according to the caches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// It has not ended, or is not created yet.
@@ -17,11 +17,11 @@ pub enum Seen {
     Ended,
     /// It was not created, for this reason.
     Refused(String),
-    /// It was deleted.
+    /// It was deleted before its end was recorded.
     Deleted,
 }
 
-/// Returns what the caches show of the child for a call of this Job.
+/// Returns the state of the child for a call of this Job, according to the caches.
 pub fn seen(caches: &Caches, job: &Job, call: &str) -> Seen {
     let children = job.status.as_ref().map_or(&[][..], |status| &status.children);
     let Some(child) = children.iter().find(|child| child.call == call) else {
@@ -33,16 +33,28 @@ pub fn seen(caches: &Caches, job: &Job, call: &str) -> Seen {
     if let Some(reason) = &child.refused {
         return Seen::Refused(reason.clone());
     }
-    let Some(name) = &child.name else { return Seen::Running };
+    match phase(caches, job, child) {
+        Some(phase) if phase.is_terminal() => Seen::Ended,
+        // A child whose end is lost is created again.
+        None if is_gone(caches, job, child) && !has_lost_end(caches, job, child) => Seen::Deleted,
+        Some(_) | None => Seen::Running,
+    }
+}
+
+/// Returns whether a child was deleted after its end was recorded, and the conversation of its parent lacks this end. The child must be
+/// created again: it takes over the outcome in its log.
+pub fn has_lost_end(caches: &Caches, job: &Job, child: &ChildJob) -> bool {
+    !child.settled && child.phase.is_some_and(Phase::is_terminal) && is_gone(caches, job, child)
+}
+
+/// Returns whether a created child does not exist any more.
+fn is_gone(caches: &Caches, job: &Job, child: &ChildJob) -> bool {
+    let Some(name) = &child.name else { return false };
     let namespace = job.namespace().unwrap_or_default();
     // The cached Job is read first. If it names the child, the cache has had the child, because both are in one watch.
     let is_known =
         caches.jobs.get(&namespace, &job.name_any()).is_some_and(|cached| names_child(cached.0.as_ref().ok(), child));
-    match phase(caches, job, child) {
-        Some(phase) if phase.is_terminal() => Seen::Ended,
-        None if is_known && !has_unreadable(caches, &namespace, name) => Seen::Deleted,
-        Some(_) | None => Seen::Running,
-    }
+    is_known && phase(caches, job, child).is_none() && !has_unreadable(caches, &namespace, name)
 }
 
 fn names_child(job: Option<&Job>, child: &ChildJob) -> bool {
@@ -70,11 +82,18 @@ pub fn open_calls(status: &JobStatus) -> impl Iterator<Item = &str> {
     status.children.iter().filter(|child| !child.settled).map(|child| child.call.as_str())
 }
 
-/// Returns whether the next worker of a Job learns something about its children: an open one has ended, was not created or was deleted.
-/// A Job without an open child has nothing to wait for.
+/// Returns whether a Job whose worker has parked for its children needs its next worker: an open one has ended, was not created, was deleted
+/// or must be requested again. A Job without an open child has nothing to wait for.
 pub fn has_news(caches: &Caches, job: &Job) -> bool {
-    let calls: Vec<&str> = job.status.iter().flat_map(open_calls).collect();
-    calls.is_empty() || calls.into_iter().any(|call| seen(caches, job, call) != Seen::Running)
+    let children = job.status.iter().flat_map(|status| &status.children);
+    let open: Vec<&ChildJob> = children.filter(|child| !child.settled).collect();
+    let is_news = |child: &ChildJob| lacks_request(child) || seen(caches, job, &child.call) != Seen::Running;
+    open.is_empty() || open.into_iter().any(is_news)
+}
+
+/// Returns whether only the worker can say what to create a child with.
+fn lacks_request(child: &ChildJob) -> bool {
+    child.name.is_none() && child.request.is_none() && child.refused.is_none()
 }
 
 /// Returns the states of the children for these calls of a Job. Reads each ended child from the API server. A child that cannot be read now
@@ -94,8 +113,8 @@ pub async fn states(context: &Context, job: &Job, calls: &[&str]) -> Vec<ChildSt
     states
 }
 
-/// The name of the child for a call.
-fn child_name(job: &Job, call: &str) -> String {
+/// Returns the name of the child for a call of a Job.
+pub fn child_name(job: &Job, call: &str) -> String {
     children::name(&job.name_any(), &job.spec.skill, job.run_key().unwrap_or_default(), call)
 }
 
@@ -103,7 +122,8 @@ async fn read_end(context: &Context, namespace: &str, name: &str) -> ChildProgre
     let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
     match api.get_opt(name).await {
         Ok(Some(job)) => job.status.as_ref().and_then(end).unwrap_or(ChildProgress::Running),
-        Ok(None) => ChildProgress::Deleted,
+        // The cache does not show yet that it is gone.
+        Ok(None) => ChildProgress::Running,
         Err(error) => {
             tracing::info!(namespace, job = name, %error, "the result of an ended child cannot be read now");
             ChildProgress::Running

@@ -7,7 +7,7 @@ use super::fetch::FetchedJob;
 use super::fetch::attempt::fetch_revision;
 use super::plan::earlier;
 use super::validate::open_revision;
-use crate::children::build::{child_job, is_same_child};
+use crate::children::build::{child_job, is_deleted, is_same_child};
 use crate::children::family::lineage;
 use crate::children::refusal::{Invocation, refusal};
 use crate::children::state;
@@ -46,6 +46,8 @@ pub(super) async fn advance(
                     retry = earlier(retry, Some(RETRY_DELAY));
                 }
             },
+            // The next report of the worker has the request.
+            None if state::has_lost_end(&context.caches, &fetched.job, child) => child.name = None,
             None => child.phase = recorded_phase(child.phase, state::phase(&context.caches, &fetched.job, child)),
         }
     }
@@ -70,35 +72,41 @@ async fn create(
     child: &ChildJob,
     request: &RequestedChild,
 ) -> Result<ChildJob, Error> {
-    let refused = match decide(context, fetched, child, request).await? {
-        Ok(wanted) => match create_job(context, fetched, &wanted).await? {
-            Ok(()) => {
-                let record = ChildJob { name: Some(wanted.name_any()), phase: Some(Phase::Pending), ..child.clone() };
-                let phase = recorded_phase(record.phase, state::phase(&context.caches, &fetched.job, &record));
-                return Ok(ChildJob { phase, request: None, ..record });
-            }
-            Err(why) => why,
-        },
-        Err(why) => why,
+    let created = match child_job(&fetched.job, (&child.call, &child.skill), request) {
+        Some(wanted) => create_job(context, fetched, (child, request), &wanted).await?.map(|()| wanted.name_any()),
+        None => Err("the Job has no UID".to_owned()),
     };
-    let refused = Some(bounded(&refused, ChildJob::MAX_REFUSED_BYTES));
-    Ok(ChildJob { refused, request: None, ..child.clone() })
+    match created {
+        Ok(name) => {
+            let record = ChildJob { name: Some(name), phase: Some(Phase::Pending), ..child.clone() };
+            let phase = recorded_phase(record.phase, state::phase(&context.caches, &fetched.job, &record));
+            Ok(ChildJob { phase, request: None, ..record })
+        }
+        // The child has existed. It counts as deleted, because its effects stay.
+        Err(_) if child.phase.is_some() => {
+            let name = Some(state::child_name(&fetched.job, &child.call));
+            Ok(ChildJob { name, phase: Some(Phase::Pending), request: None, ..child.clone() })
+        }
+        Err(why) => {
+            let refused = Some(bounded(&why, ChildJob::MAX_REFUSED_BYTES));
+            Ok(ChildJob { refused, request: None, ..child.clone() })
+        }
+    }
 }
 
-/// Returns the child to create, or why it is refused.
-async fn decide(
+/// Returns why a child that does not exist is refused; none if it may be created.
+async fn refused(
     context: &Context,
     fetched: &FetchedJob,
-    child: &ChildJob,
-    request: &RequestedChild,
-) -> Result<Result<Job, String>, Error> {
+    (child, request): (&ChildJob, &RequestedChild),
+) -> Result<Option<String>, Error> {
     let FetchedJob { job, namespace, status, .. } = fetched;
     let Some(revision) = &status.skill_revision else {
-        return Ok(Err("the revision of the Job is not known".to_owned()));
+        return Ok(Some("the revision of the Job is not known".to_owned()));
     };
     let allowed = match open_revision(revision, fetch_revision(context, fetched).await?.as_ref()) {
         Ok(revision) => revision.spec.skills,
-        Err(wait) => return Ok(Err(wait.message)),
+        Err(wait) => return Ok(Some(wait.message)),
     };
     let target = context.caches.skills.get(namespace, &child.skill);
     let lineage = lineage(&context.caches, job);
@@ -110,15 +118,23 @@ async fn decide(
         lineage: lineage.as_deref(),
         target: target.as_deref(),
     };
-    if let Some(why) = refusal(&invocation) {
-        return Ok(Err(why));
-    }
-    Ok(child_job(job, (&child.call, &child.skill), request).ok_or_else(|| "the Job has no UID".to_owned()))
+    Ok(refusal(&invocation))
 }
 
-/// Creates a child. A child that exists already counts as created: the operator has crashed after it created the child, or the Job was
-/// created again with its run key. Returns why the child is refused, if another Job has its name or the API server refuses it.
-async fn create_job(context: &Context, fetched: &FetchedJob, wanted: &Job) -> Result<Result<(), String>, Error> {
+/// Creates a child. A child that exists already counts as created: the operator has crashed after it created the child, or the answer of the
+/// API server was lost. It is never refused, because it may have had effects. Returns why the child is refused, if it does not exist.
+async fn create_job(
+    context: &Context,
+    fetched: &FetchedJob,
+    requested: (&ChildJob, &RequestedChild),
+    wanted: &Job,
+) -> Result<Result<(), String>, Error> {
+    if let Some(found) = existing(context, fetched, wanted).await? {
+        return Ok(found);
+    }
+    if let Some(why) = refused(context, fetched, requested).await? {
+        return Ok(Err(why));
+    }
     let (namespace, name) = (&fetched.namespace, wanted.name_any());
     let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
     context.metrics.count_write("Job", "create");
@@ -127,18 +143,31 @@ async fn create_job(context: &Context, fetched: &FetchedJob, wanted: &Job) -> Re
             tracing::info!(namespace, job = name, parent = fetched.name, "created a child Job");
             return Ok(Ok(()));
         }
-        Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
-            let stored = api.get(&name).await.map_err(Error::api(format!("read Job {namespace}/{name}")))?;
-            let taken =
-                || format!("another Job has the name of the child, {name}: it has another parent, call or goal");
-            return Ok(if is_same_child(&stored, wanted) { Ok(()) } else { Err(taken()) });
-        }
         Err(error) => Error::api(format!("create Job {namespace}/{name}"))(error),
     };
-    match error.refusal() {
-        Some(why) => Ok(Err(format!("the API server refuses the child: {why}"))),
-        None => Err(error),
+    let Some(why) = error.refusal() else { return Err(error) };
+    // The client may have sent the request twice, and the API server may have stored the first one.
+    let found = existing(context, fetched, wanted).await?;
+    Ok(found.unwrap_or_else(|| Err(format!("the API server refuses the child: {why}"))))
+}
+
+/// Returns whether the Job that has the name of a child is the child, or why it is not; none if no Job has the name.
+///
+/// # Errors
+/// If the Job cannot be read, or is a child that is deleted. A new one continues its log once it is gone.
+async fn existing(context: &Context, fetched: &FetchedJob, wanted: &Job) -> Result<Option<Result<(), String>>, Error> {
+    let (namespace, name) = (&fetched.namespace, wanted.name_any());
+    let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
+    let stored = api.get_opt(&name).await.map_err(Error::api(format!("read Job {namespace}/{name}")))?;
+    let Some(stored) = stored else { return Ok(None) };
+    if !is_same_child(&stored, wanted) {
+        let taken = format!("another Job has the name of the child, {name}: it has another parent, call or goal");
+        return Ok(Some(Err(taken)));
     }
+    if is_deleted(&stored, &fetched.uid) {
+        return Err(Error::Deleting { what: format!("Job {namespace}/{name}") });
+    }
+    Ok(Some(Ok(())))
 }
 
 #[cfg(test)]

@@ -81,11 +81,11 @@ impl FetchedJob {
     ///
     /// Once the status records that the Skill was deleted, the Job ends even if the Skill is created again: its worker
     /// may have received that directive already.
-    pub fn end_cause(&self, has_lost_parent: bool) -> Option<EndCause> {
+    pub fn end_cause(&self, is_cancelled: bool) -> Option<EndCause> {
         let is_skill_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         if self.status.is_terminal() {
             None
-        } else if self.job.spec.cancel == Some(true) || has_lost_parent {
+        } else if is_cancelled {
             Some(EndCause::Cancelled)
         } else if (self.status.skill_revision.is_some() && is_skill_gone())
             || EndCause::recorded(&self.status) == Some(EndCause::SkillDeleted)

@@ -11,7 +11,7 @@ mod sidecar;
 pub use attempt::{BoundResources, Continued, Filesystem, ValidAttempt};
 pub use models::resolve_models;
 pub(crate) use resources::is_single_node;
-pub use revision::{checked_status, open_revision};
+pub use revision::open_revision;
 
 use super::fetch::FetchedJob;
 use super::fetch::attempt::AttemptSources;

@@ -23,12 +23,11 @@ use std::sync::Arc;
 pub(super) fn changes(context: &Arc<Context>, queue: &Queue) -> Vec<BoxStream<'static, Wake<Job>>> {
     let caches = &context.caches;
     let jobs = caches.jobs.store();
-    let (context_for_follow_ups, context_for_children) = (context.clone(), context.clone());
+    let context_for_follow_ups = context.clone();
     vec![
         wake_on(caches.jobs.changes(), jobs, changed_job(jobs)),
         wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&context_for_follow_ups.caches, job)),
         wake_on(caches.jobs.changes(), jobs, continued_by),
-        wake_on(caches.jobs.changes(), jobs, move |job| children(&context_for_children.caches, job)),
         wake_on(caches.jobs.changes(), jobs, parent(jobs)),
         wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
         queue.woken(),
@@ -57,11 +56,12 @@ fn changed_job(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake
     }
 }
 
-/// The unfinished Jobs that continue the changed one. They may wait for its end.
+/// The unfinished Jobs that continue the changed one, which may wait for its end, and its unfinished children, which end with it.
 fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let Some(namespace) = &job.meta().namespace else { return Vec::new() };
-    let follow_ups = caches.jobs.find_by_key(namespace, &job.name_any());
-    let unfinished = follow_ups.iter().filter(|job| job.0.as_ref().is_ok_and(is_unfinished));
+    let name = job.name_any();
+    let found = [child_key(&name), name].into_iter().flat_map(|key| caches.jobs.find_by_key(namespace, &key));
+    let unfinished = found.filter(|job| job.0.as_ref().is_ok_and(is_unfinished));
     unfinished.map(|job| ObjectRef::from_obj(job.as_ref())).collect()
 }
 
@@ -69,14 +69,6 @@ fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
 pub(super) fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
     job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
-}
-
-/// The unfinished children of the changed Job. They end with it.
-fn children(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
-    let Some(namespace) = &job.meta().namespace else { return Vec::new() };
-    let children = caches.jobs.find_by_key(namespace, &child_key(&job.name_any()));
-    let unfinished = children.iter().filter(|job| job.0.as_ref().is_ok_and(is_unfinished));
-    unfinished.map(|job| ObjectRef::from_obj(job.as_ref())).collect()
 }
 
 /// The unfinished parent of the changed Job. It records the phase of the child, and may wait for its end.
@@ -288,7 +280,7 @@ mod tests {
         let context = api.operator().await;
         let cached = |name: &str| context.caches.jobs.get("acme", name).unwrap();
         let woken = parent(context.caches.jobs.store());
-        assert_eq!(names(children(&context.caches, cached("parent").as_ref())), ["child-1"]);
+        assert_eq!(names(follow_ups(&context.caches, cached("parent").as_ref())), ["child-1"]);
         for (name, expected) in [("child-1", &["parent"][..]), ("child-2", &["parent"][..]), ("parent", &[][..])] {
             let changed = cached(name);
             assert_eq!(names(woken(changed.as_ref())), expected, "{name}");

@@ -359,7 +359,7 @@ proptest! {
         }
     }
 
-    /// What the operator writes into an annotation is read again.
+    /// The operator reads the same destinations that it has written into an annotation.
     #[test]
     fn an_annotation_is_read_as_it_was_written(found in prop::collection::btree_set(("[a-z0-9:.-]{1,20}", 1_u16..), 0..9)) {
         let found: BTreeSet<Destination> = found.iter().map(|(host, port)| to(host, *port)).collect();

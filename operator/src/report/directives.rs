@@ -9,15 +9,24 @@ use bloomery_crds::v1alpha1::{Job, Skill};
 /// events, and `suspended` says whether the namespace is suspended. Directives are repeated as long as they apply, so a worker may miss any of
 /// them.
 pub fn directives(job: &Job, skill: Option<&Skill>, suspended: bool, report: &Report, ack: u64) -> Directives {
-    Directives {
+    let others = Directives {
         ack,
-        cancel: job.spec.cancel == Some(true),
-        skill_deleted: job.status.as_ref().and_then(EndCause::recorded) == Some(EndCause::SkillDeleted),
-        park: suspended,
-        replies: job.spec.replies_after(report.projection.replies_heard).collect(),
         limits: job.spec.limits.clone(),
         blocked_tools: skill.map(|skill| blocked_tools(job, skill)).unwrap_or_default(),
         ..Directives::default()
+    };
+    with_interruptions(others, job, suspended, report.projection.replies_heard)
+}
+
+/// Replaces the directives that interrupt a worker by those for the newest state of its Job. `heard` is the number of replies that the
+/// conversation has received.
+pub fn with_interruptions(directives: Directives, job: &Job, suspended: bool, heard: u32) -> Directives {
+    Directives {
+        cancel: job.spec.cancel == Some(true),
+        skill_deleted: job.status.as_ref().and_then(EndCause::recorded) == Some(EndCause::SkillDeleted),
+        park: suspended,
+        replies: job.spec.replies_after(heard).collect(),
+        ..directives
     }
 }
 

@@ -1,5 +1,6 @@
 //! Records the results of a Job that validates its Skill in the status of the Skill.
 
+use super::MAX_WRITE_TRIES;
 use super::refusal::Refusal;
 use crate::context::Context;
 use crate::events::EventMessage;
@@ -10,9 +11,6 @@ use bloomery_crds::v1alpha1::{FeatureResult, FeatureStatus, Job, Skill, SkillSta
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
-
-/// The maximum number of tries to write a status that other writers change at the same time.
-const MAX_WRITE_TRIES: u32 = 5;
 
 /// The results of a Job.
 struct Tested<'a> {

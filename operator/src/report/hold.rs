@@ -3,11 +3,11 @@
 //! A held report costs no request to the API server until a child has ended: each change of a cached Job of its family, and of the suspension
 //! of a namespace, makes it look again. It keeps its connection and the turn of its pod, but not its body. So other pods are not affected.
 
+use super::directives::with_interruptions;
 use crate::caches::{Change, Guarded};
-use crate::children::family::has_lost_parent;
+use crate::children::family::is_cancelled;
 use crate::children::state::states;
 use crate::context::Context;
-use crate::job::ending::EndCause;
 use bloomery_crds::children::{ChildProgress, WAIT_SECONDS};
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::run::JobIdentity;
@@ -107,15 +107,10 @@ fn current(context: &Context, held: &Held) -> Option<Job> {
 /// Returns the directives with the newest state of the Job and of its children.
 async fn newer(context: &Context, held: &Held, job: &Job, first: &Directives) -> Directives {
     let calls: Vec<&str> = held.calls.iter().map(String::as_str).collect();
-    let is_skill_deleted = job.status.as_ref().and_then(EndCause::recorded) == Some(EndCause::SkillDeleted);
-    Directives {
-        cancel: job.spec.cancel == Some(true) || has_lost_parent(&context.caches, job),
-        skill_deleted: is_skill_deleted,
-        park: context.caches.is_suspended(&held.job.namespace),
-        replies: job.spec.replies_after(held.heard).collect(),
-        children: states(context, job, &calls).await,
-        ..first.clone()
-    }
+    let suspended = context.caches.is_suspended(&held.job.namespace);
+    let next = with_interruptions(first.clone(), job, suspended, held.heard);
+    let cancel = is_cancelled(&context.caches, job);
+    Directives { cancel, children: states(context, job, &calls).await, ..next }
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn with_reported_call(current: &JobStatus, report: &Report) -> Result<Vec<AskedC
     let held = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let recorded = asked_calls::recorded(current);
     let Some(held) = held else { return Ok(recorded) };
-    let is_asked = waiting_phase(report).is_some_and(Phase::awaits_people);
+    let is_asked = people_phase(report).is_some();
     asked_calls::with_call(recorded, current.approved_call.as_ref(), held, is_asked)
 }
 
@@ -183,7 +183,7 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
     }
     let waiting_phase = waiting_phase(report);
     if let Some(waiting) = &mut status.waiting_for {
-        waiting.since = waiting_since(current, waiting_phase.filter(|phase| phase.awaits_people()), stamp);
+        waiting.since = waiting_since(current, people_phase(report), stamp);
     }
     if current.phase.is_some_and(|phase| phase == Phase::Queued || phase.is_waiting()) && waiting_phase.is_none() {
         // The worker has parked or was replaced. Its late report changes neither the phase nor the conditions.
@@ -226,7 +226,7 @@ fn has_progressed(current: &JobStatus, report: &Report) -> bool {
 ///
 /// A Job waits for people if its worker parked, for any reason, with a held call or an open question. A running worker may
 /// report such a call or question, too, but its Job does not wait.
-pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
+fn waiting_phase(report: &Report) -> Option<Phase> {
     match report.end {
         Some(PodEnd::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
         Some(PodEnd::Parked(ParkReason::Reply)) => Some(Phase::AwaitingReply),
@@ -236,6 +236,11 @@ pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
         }
         Some(PodEnd::Finished | PodEnd::Superseded) | None => None,
     }
+}
+
+/// Returns the phase in which the Job waits for people; none if it does not wait for them.
+pub(super) fn people_phase(report: &Report) -> Option<Phase> {
+    waiting_phase(report).filter(|phase| phase.awaits_people())
 }
 
 /// The time since which the Job waits for people; none if it does not wait. Repeated reports do not change this time.

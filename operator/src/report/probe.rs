@@ -1,5 +1,6 @@
 //! Handles the reports of probes: authenticates them, and records what they found in the status of their Skill.
 
+use super::MAX_WRITE_TRIES;
 use super::auth::Caller;
 use super::judge::is_dns_label;
 use super::refusal::Refusal;
@@ -19,9 +20,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::{Resource, ResourceExt};
-
-/// The maximum number of tries to write a status that other writers change at the same time.
-const MAX_WRITE_TRIES: u32 = 5;
 
 /// The most changes of tools in a status.
 const MAX_CHANGES: usize = 8;

@@ -147,19 +147,14 @@ async fn skills(
     State(Shared { service, timeouts: _ }): State<Shared>,
     request: Request,
 ) -> Result<Json<SkillPage>, Refusal> {
-    let (credentials, after) = (credentials(&request), after(&request));
-    let result = page_of_skills(&service, credentials, &after).await;
+    let result = page_of_skills(&service, request).await;
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
 }
 
-async fn page_of_skills(
-    service: &Service,
-    credentials: Result<(String, IpAddr), Refusal>,
-    after: &str,
-) -> Result<SkillPage, Refusal> {
-    let (token, peer) = credentials?;
+async fn page_of_skills(service: &Service, request: Request) -> Result<SkillPage, Refusal> {
+    let ((token, peer), after) = (credentials(&request)?, after(&request));
     let admitted = service.admit(&token, peer).await?;
-    service.skills(&admitted.caller, after).await
+    service.skills(&admitted.caller, &after).await
 }
 
 /// Returns the name after which a page begins. The name of a Skill needs no escapes.

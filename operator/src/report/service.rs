@@ -1,17 +1,18 @@
 //! Handles reports: authenticates, checks, merges, writes, acknowledges. Independent of HTTP.
 
+use super::MAX_WRITE_TRIES;
 use super::auth::{Admitted, Authenticator, Caller};
 use super::directives::directives;
 use super::features;
 use super::hold::{self, Held};
 use super::judge::{Judgement, check_report, check_tenant, judge};
 use super::memory;
-use super::merge::{LogStatement, Merged, acknowledged_events, merge, waiting_phase};
+use super::merge::{LogStatement, Merged, acknowledged_events, merge, people_phase};
 use super::probe;
 use super::refusal::Refusal;
 use super::skills;
 use crate::approval::create::{self, create};
-use crate::children::family::has_lost_parent;
+use crate::children::family::is_cancelled;
 use crate::children::state::states;
 use crate::context::Context;
 use crate::error::Error;
@@ -23,7 +24,6 @@ use crate::owned;
 use crate::status::StatusStamp;
 use bloomery_crds::children::SkillPage;
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::outcome::Phase;
 use bloomery_crds::probe::{ProbeReceipt, ProbeReport, TokenRequest};
 use bloomery_crds::report::{Directives, Report, ServerToken};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus, McpServer, Skill};
@@ -35,9 +35,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// The maximum number of tries to write a status that other writers change at the same time.
-const MAX_WRITE_TRIES: u32 = 5;
 
 /// Handles reports.
 pub struct Service {
@@ -238,8 +235,7 @@ impl Service {
     /// Creates the Approvals of the held call, before the status says that the Job waits for them.
     async fn create_approvals(&self, job: &Job, report: &Report) -> Result<(), create::Error> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-        let asks = waiting_phase(report).is_some_and(Phase::awaits_people);
-        let (Some(call), Some(hold), true) = (call, &report.hold, asks) else { return Ok(()) };
+        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, people_phase(report)) else { return Ok(()) };
         create(&self.context, job, call, hold).await
     }
 
@@ -279,7 +275,7 @@ impl Service {
         let server_token = skill.filter(|_| report.end.is_none()).and_then(|skill| self.server_token(job, skill));
         let tenant_tools = self.context.tenant_limits(&report.job.namespace).tools();
         let computed = directives(job, skill, suspended, report, ack);
-        let cancel = computed.cancel || has_lost_parent(&self.context.caches, job);
+        let cancel = is_cancelled(&self.context.caches, job);
         let calls: Vec<&str> = report.children.iter().map(|child| child.call.as_str()).collect();
         let children = states(&self.context, job, &calls).await;
         Handled::Done(Box::new(Directives { cancel, prune, server_token, tenant_tools, children, ..computed }))

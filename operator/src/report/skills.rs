@@ -3,10 +3,10 @@
 use super::auth::Caller;
 use super::refusal::Refusal;
 use crate::children::family::lineage;
-use crate::children::refusal::{allows, ready_skill};
+use crate::children::refusal::ready_skill;
 use crate::context::Context;
 use crate::job::validate::open_revision;
-use bloomery_crds::children::{MAX_PAGE, SkillPage, VisibleSkill};
+use bloomery_crds::children::{MAX_PAGE, SkillPage, VisibleSkill, may_invoke};
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -23,7 +23,7 @@ pub(super) async fn page(context: &Context, caller: &Caller, after: &str) -> Res
     };
     let allowed = allowed_skills(context, &job).await?;
     let Some(lineage) = lineage(&context.caches, &job) else { return Ok(SkillPage::default()) };
-    let cached = context.caches.skills.select(&caller.namespace, |skill| allows(&allowed, &skill.name_any()));
+    let cached = context.caches.skills.select(&caller.namespace, |skill| may_invoke(&allowed, &skill.name_any()));
     let ready = cached.iter().filter_map(|skill| ready_skill(&skill.name_any(), Some(skill.as_ref())).ok());
     let others = ready.filter(|skill| !lineage.contains(&skill.name_any()));
     let visible = others.map(|skill| VisibleSkill::new(&skill.name_any(), &skill.spec));

@@ -65,6 +65,9 @@ pub(super) enum Error {
     /// The duration is negative.
     #[error("must not be negative")]
     NegativeDuration,
+    /// The duration is zero.
+    #[error("must be longer than 0s")]
+    ZeroDuration,
 }
 
 /// Parses a text that is not blank.
@@ -159,4 +162,10 @@ pub(super) fn duration(text: &str) -> Result<Duration, Error> {
         return Err(Error::NegativeDuration);
     }
     Ok(parsed.into())
+}
+
+/// Parses a duration that is not zero.
+pub(super) fn positive_duration(text: &str) -> Result<Duration, Error> {
+    let parsed = duration(text)?;
+    if parsed.is_zero() { Err(Error::ZeroDuration) } else { Ok(parsed) }
 }

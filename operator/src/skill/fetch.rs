@@ -48,7 +48,7 @@ pub struct FetchedSkill {
     pub mcp_pods: Vec<Arc<Pod>>,
     /// The pods of the Skill's probes.
     pub probe_pods: Vec<Arc<Pod>>,
-    /// What the policy of the Skill allowed running workers to connect to when their attempts began.
+    /// The destinations that the policy of the Skill allowed to running workers when their attempts began.
     pub connects_to: BTreeSet<Destination>,
     /// The latest time at which a Job of the Skill found that the tools of the server have changed.
     pub tools_changed_at: Option<Time>,

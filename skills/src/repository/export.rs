@@ -3,9 +3,9 @@
 use super::agent_skill::is_tool_name;
 use super::catalogue::Format;
 use super::parts::trimmed_document;
-use super::scripts::is_script_name;
 use crate::checked::CheckedDocument;
 use crate::finding::{Finding, Severity, quoted};
+use bloomery_crds::scripts::is_file_name;
 use bloomery_crds::v1alpha1::{Skill, SkillSpec};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub fn export(checked: &CheckedDocument) -> Option<ExportedSkill> {
     let text = format!("---\nname: {name}\ndescription: {description}\n{allowed}---\n{body}");
     let mut files = BTreeMap::from([(Format::AgentSkill.file().to_owned(), text)]);
     for (file, script) in spec.scripts.iter().flat_map(|scripts| &scripts.files) {
-        if is_script_name(file) {
+        if is_file_name(file) {
             files.insert(format!("scripts/{file}"), script.clone());
         } else {
             exporter.report(SCRIPTS, Severity::Error, format!("{} is not the name of a file", quoted(file)));

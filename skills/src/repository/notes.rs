@@ -3,6 +3,7 @@
 use super::directory::{self, FileFindings, SkillDirectory, TextFault};
 use super::limits;
 use crate::finding::Finding;
+use bloomery_crds::v1alpha1::CoreNote;
 use std::collections::BTreeMap;
 
 /// The directory of the notes that belong to a core note.
@@ -10,10 +11,6 @@ const DETAILS: &str = "details/";
 
 /// The extension of the files of notes.
 const EXTENSION: &str = ".md";
-
-/// The core notes, in the order in which agents read them.
-const CORE: [&str; 6] =
-    ["projectbrief", "productContext", "systemPatterns", "techContext", "activeContext", "progress"];
 
 /// The longest name of a note in [`DETAILS`], in bytes.
 const MAX_NAME_BYTES: usize = 64;
@@ -26,11 +23,11 @@ pub fn memory_notes(directory: &impl SkillDirectory) -> (BTreeMap<String, String
     let max_notes = limits::max_entries(&["memory", "notes"]);
     let max_chars = limits::max_chars(&["memory", "notes", "projectbrief"]);
     let (core, others): (Vec<&String>, Vec<&String>) =
-        directory.files().iter().partition(|file| note_name(file).is_some_and(|name| CORE.contains(&name)));
+        directory.files().iter().partition(|file| note_name(file).is_some_and(is_core));
     for file in core.into_iter().chain(others) {
         let Some(name) = note_name(file) else {
             let warning = Finding::warning_of_file("is not a note of the memory bank, and is not imported");
-            let known = format!("the notes are {}, and {DETAILS}NAME{EXTENSION}", CORE.join(", "));
+            let known = format!("the notes are {}, and {DETAILS}NAME{EXTENSION}", CoreNote::names());
             directory::add(&mut findings, file, warning.hint(known));
             continue;
         };
@@ -53,6 +50,10 @@ pub fn memory_notes(directory: &impl SkillDirectory) -> (BTreeMap<String, String
     (notes, findings)
 }
 
+fn is_core(name: &str) -> bool {
+    name.parse::<CoreNote>().is_ok()
+}
+
 /// Returns the name of the note in a file of the memory bank.
 fn note_name(file: &str) -> Option<&str> {
     let name = file.strip_suffix(EXTENSION)?;
@@ -61,7 +62,7 @@ fn note_name(file: &str) -> Option<&str> {
         Some(detail) => {
             (1..=MAX_NAME_BYTES).contains(&detail.len()) && !detail.starts_with('.') && detail.bytes().all(is_plain)
         }
-        None => CORE.contains(&name),
+        None => is_core(name),
     };
     is_note.then_some(name)
 }

@@ -6,9 +6,10 @@ use super::features::extensions;
 use super::limits;
 use super::options::RepositoryOptions;
 use super::parts::ConvertedSkill;
-use super::scripts::{self, Selection, is_script_name};
+use super::scripts::{self, Selection};
 use crate::finding::{Finding, did_you_mean, quoted};
 use crate::tree::{Node, Value};
+use bloomery_crds::scripts::is_file_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Replaces the scripts of features by those that fit the operating system of the image, and reads them. Reports the files that are
@@ -21,7 +22,7 @@ pub(super) fn take(
 ) -> BTreeMap<String, String> {
     let named: BTreeSet<String> = extensions(spec)
         .filter_map(|extension| extension.get_mut("script")?.text().map(str::to_owned))
-        .filter(|file| is_script_name(file))
+        .filter(|file| is_file_name(file))
         .collect();
     let selection = scripts::select(directory.files(), &named, options.os);
     let others = &mut converted.others;
@@ -63,7 +64,7 @@ fn name_scripts(
     for node in extensions(spec).filter_map(|extension| extension.get_mut("script")) {
         let Some(script) = node.text() else { continue };
         let used = selection.used(script).to_owned();
-        let fault = if !is_script_name(script) {
+        let fault = if !is_file_name(script) {
             Some(format!("must be the name of a file beside skill.json, and is {}", quoted(script)))
         } else if !selection.files.contains(&used) {
             let near = did_you_mean(script, directory.files().iter().map(String::as_str));

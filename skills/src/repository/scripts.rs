@@ -3,19 +3,11 @@
 use super::options::Os;
 use crate::finding::Finding;
 use crate::tree::Place;
+use bloomery_crds::scripts::is_file_name;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The longest name of a script, in bytes.
-const MAX_NAME_BYTES: usize = 63;
 
 /// The name of a script without its extension that needs no feature to name it.
 const DEFAULT_STEM: &str = "script";
-
-/// Returns whether a file can be a script of a Skill: letters, digits, `-`, `_` and `.`, beginning with none of `-` and `.`.
-pub(super) fn is_script_name(file: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    (1..=MAX_NAME_BYTES).contains(&file.len()) && file.chars().all(is_plain) && !file.starts_with(['-', '.'])
-}
 
 /// Returns the error about a script without an image, at the place that names the script, or of the file.
 pub(super) fn without_image(place: Option<&Place>) -> Finding {
@@ -47,7 +39,7 @@ impl Selection {
 pub(super) fn select(files: &[String], named: &BTreeSet<String>, os: Os) -> Selection {
     let known: BTreeSet<&str> = files.iter().map(String::as_str).collect();
     let is_default =
-        |file: &&str| file.split_once('.').is_some_and(|(stem, _)| stem == DEFAULT_STEM) && is_script_name(file);
+        |file: &&str| file.split_once('.').is_some_and(|(stem, _)| stem == DEFAULT_STEM) && is_file_name(file);
     let defaults = known.iter().copied().filter(is_default);
     let named = named.iter().map(String::as_str).filter(|file| known.contains(file));
     let mut selection = Selection::default();
@@ -105,17 +97,5 @@ mod tests {
         assert_eq!(selection.files, words(expected).into_iter().collect::<BTreeSet<_>>());
         assert_eq!(selection.used(named), used);
         assert_eq!(selection.foreign.contains("script.ps1"), expected == "script.ps1" && os == Os::Linux);
-    }
-
-    #[rstest]
-    #[case("check.sh", true)]
-    #[case("_a-1.py", true)]
-    #[case(".env", false)]
-    #[case("-x.sh", false)]
-    #[case("../x.sh", false)]
-    #[case("a b.sh", false)]
-    #[case("", false)]
-    fn a_script_has_a_plain_name(#[case] file: &str, #[case] expected: bool) {
-        assert_eq!(is_script_name(file), expected);
     }
 }

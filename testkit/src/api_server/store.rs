@@ -104,6 +104,7 @@ impl State {
             return refused(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", "metadata.name: Required value");
         };
         let path = request.target.object(&name);
+        self.write_as_other_client(&path);
         self.record(request, "create", &path);
         if let Err(refusal) = self.check(request, "create", &path) {
             return refusal;

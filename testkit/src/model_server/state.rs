@@ -36,13 +36,14 @@ pub(super) struct ServerState {
 struct Records {
     violations: Violations,
     requests: Requests,
-    /// The last request of each user in each protocol. The protocols are separate, because each has its own form of a
-    /// conversation.
-    earlier: BTreeMap<(String, Protocol), EarlierRequest>,
-    /// The digests of the different requests of each user and stage, except the main loop.
-    stage_requests: BTreeMap<(String, Stage), Vec<Digest>>,
+    /// The last request of each conversation.
+    earlier: BTreeMap<HistoryKey, EarlierRequest>,
+    /// The digests of the different requests of each user, goal and stage, except the main loop.
+    stage_requests: BTreeMap<(String, Option<String>, Stage), Vec<Digest>>,
     /// The name of the script's conversation, by user.
     conversations: BTreeMap<String, String>,
+    /// The goal of the latest request of the main loop, by user. A Job that validates its Skill has several, one after another.
+    goals: BTreeMap<String, String>,
     /// The number of times that each fault was served.
     served: BTreeMap<FaultPlace, u32>,
     cache: Cache,
@@ -82,7 +83,7 @@ impl ServerState {
         records.requests.by_user(request.user_name()).count(place);
         records.requests.total += 1;
         // Only the main loop has a history that grows. Requests of other stages do not build on each other.
-        let history = (request.user_name().to_owned(), request.protocol);
+        let history = history_of(request);
         let earlier = records.earlier.get(&history).filter(|_| place.stage == Stage::Plan);
         let broken = check::check(request, earlier);
         if !broken.is_empty() {
@@ -130,7 +131,7 @@ impl ServerState {
         }
         let mut records = self.records();
         records.requests.by_user(request.user_name()).answered += 1;
-        if let Some(earlier) = records.earlier.get_mut(&(request.user_name().to_owned(), request.protocol)) {
+        if let Some(earlier) = records.earlier.get_mut(&history_of(request)) {
             earlier.thoughts = wire::thoughts(request, answer);
         }
     }
@@ -194,16 +195,27 @@ impl ServerState {
     }
 }
 
+/// Identifies a conversation: its user, the protocol, because each has its own form, and the goal, because a Job that validates its Skill
+/// has several conversations.
+type HistoryKey = (String, Protocol, String);
+
+fn history_of(request: &Request) -> HistoryKey {
+    (request.user_name().to_owned(), request.protocol, request.first_text().to_owned())
+}
+
 impl Records {
     /// Returns the stage and the turn of a request. In the main loop, the turn is the number of answers in the request.
     /// In other stages, the turn is the number of different requests before, so a repeated request has the same turn.
     fn place(&mut self, request: &Request) -> Place {
         let stage = stage::detect(request);
+        let user = request.user_name().to_owned();
         if stage == Stage::Plan {
+            self.goals.insert(user, request.first_text().to_owned());
             return Place { stage, turn: request.turn() };
         }
         let messages = Digest::of_value(&request.items.iter().map(|item| item.raw.clone()).collect::<Value>());
-        let requests = self.stage_requests.entry((request.user_name().to_owned(), stage)).or_default();
+        let goal = self.goals.get(&user).cloned();
+        let requests = self.stage_requests.entry((user, goal, stage)).or_default();
         let turn = requests.iter().position(|earlier| *earlier == messages).unwrap_or_else(|| {
             requests.push(messages);
             requests.len() - 1

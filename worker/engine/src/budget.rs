@@ -58,13 +58,13 @@ impl Budget {
         self.child_reserve = Some(limits);
     }
 
-    /// Replaces the reserve of the open child by what it consumed.
+    /// Replaces the reserve of the open child with its usage.
     pub(crate) fn settle_child(&mut self, spent: &ChildrenUsage) {
         self.child_reserve = None;
         self.children = self.children.plus(spent);
     }
 
-    /// Counts the reserve of a child as spent, if it is not known what the child consumed.
+    /// Counts the reserve of the open child as spent, because its usage is not known.
     pub(crate) fn forfeit_child(&mut self) {
         let spent = self.child_reserve.take().unwrap_or_default();
         self.children = self.children.plus(&spent);

@@ -152,7 +152,7 @@ fn bounded_intent(intent: &DetectedIntent) -> DetectedIntent {
     DetectedIntent { entities, ..intent.clone() }
 }
 
-/// Returns what the conversation has consumed, together with the tests of features.
+/// Returns the usage of the conversation, including the tests of features.
 fn usage(conversation: &Conversation) -> Usage {
     let shared = &conversation.shared;
     let budget = &shared.budget;

@@ -13,6 +13,7 @@ use bloomery_engine::event::{CallId, ToolProgress};
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
 use bloomery_mcp::{self as mcp, CallOutcome, CallResult};
+use futures::future::OptionFuture;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -62,36 +63,23 @@ impl SkillTools {
 
     /// Ends the sessions.
     pub async fn close(&self) {
-        let server = async {
-            if let Some(client) = &self.server {
-                client.close().await;
-            }
-        };
-        let scripts = async {
-            if let Some(scripts) = &self.scripts {
-                scripts.client.close().await;
-            }
-        };
-        tokio::join!(server, scripts);
+        let server = self.server.as_ref().map(mcp::Client::close);
+        let scripts = self.scripts.as_ref().map(|scripts| scripts.client.close());
+        tokio::join!(OptionFuture::from(server), OptionFuture::from(scripts));
     }
 
     /// Lists the scripts beside the tools of the server, and returns both.
     async fn list_all(
         &self,
-        server: impl Future<Output = Result<Vec<ListedTool>, mcp::Error>>,
+        server: Option<impl Future<Output = Result<Vec<ListedTool>, mcp::Error>>>,
         within: Duration,
     ) -> Result<Vec<ListedTool>, ListError> {
-        let scripts = async {
-            match &self.scripts {
-                Some(scripts) => scripts.client.list_uncached(within).await,
-                None => Ok(Vec::new()),
-            }
+        let scripts = self.scripts.as_ref().map(|scripts| scripts.client.list_uncached(within));
+        let (server, scripts) = tokio::join!(OptionFuture::from(server), OptionFuture::from(scripts));
+        let listed = |list: Option<Result<Vec<ListedTool>, mcp::Error>>| {
+            list.transpose().map(Option::unwrap_or_default).map_err(|error| list_error(&error))
         };
-        let (server, scripts) = tokio::join!(server, scripts);
-        let listings = Listings {
-            server: server.map_err(|error| list_error(&error))?,
-            scripts: scripts.map_err(|error| list_error(&error))?,
-        };
+        let listings = Listings { server: listed(server)?, scripts: listed(scripts)? };
         let tools = self.joined(&listings);
         *self.latest() = Some(listings);
         Ok(tools)
@@ -125,22 +113,12 @@ impl SkillTools {
 
 impl Tools for SkillTools {
     async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
-        let server = async {
-            match &self.server {
-                Some(client) => client.list(within).await,
-                None => Ok(Vec::new()),
-            }
-        };
+        let server = self.server.as_ref().map(|client| client.list(within));
         Box::pin(self.list_all(server, within)).await
     }
 
     async fn list_uncached(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
-        let server = async {
-            match &self.server {
-                Some(client) => client.list_uncached(within).await,
-                None => Ok(Vec::new()),
-            }
-        };
+        let server = self.server.as_ref().map(|client| client.list_uncached(within));
         Box::pin(self.list_all(server, within)).await
     }
 

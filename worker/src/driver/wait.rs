@@ -15,9 +15,9 @@ use tokio::time::Instant;
 /// The remedy for an MCP server that cannot be used.
 const REPAIR_SERVER: &str = "Repair the MCP server, or correct its address";
 
-/// The result of waiting for people, or for the end of a child.
+/// The result of a step, such as waiting for people or for the end of a child.
 pub(super) enum Awaited {
-    /// The events that ended the wait. They are durable in the log, and not applied to the conversation yet.
+    /// The events of the step. They are not applied to the conversation yet.
     Recorded(Vec<Entry>),
     /// The wait does not end here, so the conversation parks.
     Unavailable(ParkReason),

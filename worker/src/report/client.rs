@@ -105,8 +105,8 @@ impl SendError {
     }
 }
 
-/// Sends reports to the operator. It trusts only the certificates of the run document.
-#[derive(Debug)]
+/// Sends reports to the operator. It trusts only the certificates of the run document. Clones share the connections.
+#[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
     url: String,

@@ -73,28 +73,11 @@ pub fn next_report_at(state: &ReportState, sent: Option<&SentReport>, started: I
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bloomery_crds::Digest;
+    use crate::report::tests::{child_request, projection};
     use bloomery_crds::outcome::Phase;
-    use bloomery_crds::v1alpha1::{Gates, Limits, LogPosition, Usage};
 
     fn state(phase: Phase, events: u64) -> ReportState {
-        let log = LogPosition { path: "jobs/k".into(), events, head: Digest::of_bytes(b"") };
-        let projection = Projection {
-            phase,
-            outcome: None,
-            result: None,
-            gates: Gates::default(),
-            features: Vec::new(),
-            workflows: Vec::new(),
-            waiting_for: None,
-            tool_names: Vec::new(),
-            replies_heard: 0,
-            stray_replies: Vec::new(),
-            remarks: Vec::new(),
-            tools_changed: false,
-            usage: Usage::default(),
-            log,
-        };
+        let projection = Projection { phase, ..projection(events) };
         ReportState { projection, waiting: None, hold: None, children: Vec::new(), end: None }
     }
 
@@ -116,15 +99,7 @@ mod tests {
     async fn a_report_about_a_new_child_is_due_at_once_and_again_soon() {
         let at = Instant::now();
         let sent = SentReport { state: state(Phase::Running, 3), at };
-        let child = ChildRequest {
-            call: "7-0".into(),
-            digest: Digest::of_bytes(b""),
-            skill: "billing".into(),
-            goal: "Refund".into(),
-            resources: Vec::new(),
-            limits: Limits::default(),
-        };
-        let waits = ReportState { children: vec![child], ..sent.state.clone() };
+        let waits = ReportState { children: vec![child_request()], ..sent.state.clone() };
         assert_eq!(next_report_at(&waits, Some(&sent), at), at);
         let again = SentReport { state: waits.clone(), at };
         assert_eq!(next_report_at(&waits, Some(&again), at), at + CHILD_INTERVAL);

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// A time limit that no test reaches.
 const LONG: Duration = Duration::from_mins(1);
 
-fn projection(events: u64) -> Projection {
+pub(super) fn projection(events: u64) -> Projection {
     Projection {
         phase: Phase::Running,
         outcome: None,
@@ -305,7 +305,7 @@ async fn a_survey_is_sent_once_and_again_only_if_its_report_failed() {
     assert_eq!(to_prune.recv().unwrap(), ["b"]);
 }
 
-fn child_request() -> ChildRequest {
+pub(super) fn child_request() -> ChildRequest {
     ChildRequest {
         call: "7-0".into(),
         digest: Digest::of_bytes(b""),

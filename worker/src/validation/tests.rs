@@ -12,13 +12,13 @@ use rstest::rstest;
 use serde_json::json;
 use std::fs;
 
-/// An answer of the agent that is also a ruling: the model answers every first request with it.
-const PASSES: &str = r#"{"passed": true, "score": 0.9, "reasons": []}"#;
-const FAILS: &str = r#"{"passed": false, "score": 0.1, "reasons": [{"code": "GOAL_NOT_MET", "detail": "It says nothing"}], "suggested_action": "ESCALATE"}"#;
+/// Answers that the judging model of the stand passes and fails.
+const PASSES: &str = "It says so.";
+const FAILS: &str = "I think so.";
 
 /// Returns a stand of a Job that validates a Skill with the features `one` and `two`.
 async fn stand(answer: &'static str) -> Stand {
-    let mut stand = Stand::new(vec![Answer::Says(answer)], Refund::Answers).await;
+    let mut stand = Stand::new(vec![Answer::Says(answer); 8], Refund::Answers).await;
     let feature =
         |name: &str| json!({"name": name, "testScenario": "When asked, then say so", "expectedResult": "It says so"});
     stand.skill.features = serde_json::from_value(json!([feature("one"), feature("two")])).unwrap();
@@ -28,14 +28,10 @@ async fn stand(answer: &'static str) -> Stand {
 }
 
 #[rstest]
-#[case::passing(PASSES, OutcomeCode::Succeeded, 0.9)]
-#[case::failing(FAILS, OutcomeCode::FeatureFailed, 0.1)]
+#[case::passing(PASSES, OutcomeCode::Succeeded)]
+#[case::failing(FAILS, OutcomeCode::FeatureFailed)]
 #[tokio::test]
-async fn each_feature_is_tested_in_an_empty_memory(
-    #[case] answer: &'static str,
-    #[case] code: OutcomeCode,
-    #[case] score: f64,
-) {
+async fn each_feature_is_tested_in_an_empty_memory(#[case] answer: &'static str, #[case] code: OutcomeCode) {
     let stand = stand(answer).await;
     assert_eq!(stand.run(1).await, Exit::Finished);
     assert_eq!(stand.events(), ["epoch.started", "feature.tested", "feature.tested", "finished"]);
@@ -44,11 +40,11 @@ async fn each_feature_is_tested_in_an_empty_memory(
     let names: Vec<&str> = projection.features.iter().map(|result| result.name.as_str()).collect();
     assert_eq!(names, ["one", "two"]);
     for result in &projection.features {
-        assert_eq!((result.passed, result.score), (code == OutcomeCode::Succeeded, Some(score)));
-        assert_eq!(result.reason.as_ref().is_some_and(|reason| reason.contains("It says nothing")), !result.passed);
+        assert_eq!(result.passed, code == OutcomeCode::Succeeded);
+        assert_eq!(result.reason.is_some(), !result.passed);
     }
     let requests = &projection.usage.llm_calls;
-    assert_eq!((requests.plan, requests.finalization, requests.polish), (2, 2, 0));
+    assert!(requests.plan >= 2 && requests.finalization >= 2 && requests.polish == 0, "{requests:?}");
     assert_eq!(fs::read_dir(stand.dir.path().join("scratch")).unwrap().count(), 0);
     let jobs = fs::read_dir(stand.memory().join("jobs")).unwrap().count();
     assert_eq!(jobs, 2, "the memory of the Skill has only the log and the record of the Job");

@@ -1,6 +1,5 @@
 //! The current activity of a Job, as the text of the status line.
 
-use crate::summary;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ExternalWait, Projection};
 use bloomery_crds::v1alpha1::Stage;
@@ -57,7 +56,7 @@ impl Activity {
             phase: projection.phase.to_string(),
             plan_requests: usage.llm_calls.plan,
             tool_calls: usage.tool_calls,
-            tokens: summary::tokens(usage),
+            tokens: usage.tokens(),
         });
         // A request or call in progress is kept, because a projection does not say whether it has ended.
         if self.step == Step::Idle || !matches!(projection.phase, Phase::Running | Phase::Finalizing) {

@@ -4,13 +4,11 @@ use super::plan::{Plan, TestedSkill};
 use super::scratch::Scratch;
 use crate::args::ValidateArgs;
 use crate::error::Error;
-use crate::local::run_document::{JobParameters, NAMESPACE, RunDocument};
+use crate::local::run_document::{JobParameters, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
-use crate::local::writer::{random_hex, unique_writer};
+use crate::local::writer::unique_writer;
 use crate::run::screen::Screen;
-use crate::summary;
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::Feature;
 use bloomery_embed::run::epoch::LocalEpoch;
 use bloomery_embed::run::{mcp_environment, prepare};
@@ -98,7 +96,7 @@ impl<'a> Conversations<'a> {
         let name = format!("{}.{}.{key}", skill.revision.skill, feature.name);
         let directory = SkillDirectory::new(&self.scratch.dir, &name);
         directory.open(&self.writer)?;
-        let RunDocument { revision, part, program } = self.document(skill, feature, key.clone())?;
+        let RunDocument { revision, part, program } = self.document(skill, feature, &key)?;
         if let Some(program) = &program {
             mcp_environment::redact_values(program, self.redactor);
         }
@@ -124,19 +122,18 @@ impl<'a> Conversations<'a> {
         };
         Ok(Test {
             verdict: validation::verdict(&end.projection),
-            tokens: summary::tokens(&end.projection.usage),
+            tokens: end.projection.usage.tokens(),
             time: began.elapsed(),
             log: self.scratch.is_kept.then(|| directory.log(&key)),
         })
     }
 
     /// Returns the parameters of a conversation. They are never stored, because a test is never resumed.
-    fn document(&self, skill: &TestedSkill, feature: &Feature, key: String) -> Result<RunDocument, Error> {
+    fn document(&self, skill: &TestedSkill, feature: &Feature, key: &str) -> Result<RunDocument, Error> {
         let TestedSkill { revision, program, resources, .. } = skill;
         let limits = revision.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
-        let uid = format!("{key}-{}", random_hex());
         let parameters = JobParameters {
-            job: JobIdentity { namespace: NAMESPACE.to_owned(), name: key, uid },
+            job: prepare::identity(None, key),
             goal: feature.test_scenario.clone(),
             limits: EffectiveLimits::resolve(limits, self.plan.limits.as_ref()),
             models: self.plan.models.endpoints.clone(),

@@ -60,11 +60,8 @@ pub fn read(args: &ValidateArgs) -> Result<Plan, Error> {
     }
     let mut skills = Vec::new();
     for (loaded, features) in selected {
-        let server = match &server_of_args {
-            Some(None) => errors.collect(server::from_skill(&loaded)),
-            Some(Some(server)) => Some(server.clone()),
-            None => None,
-        };
+        let server_of_skill = || errors.collect(server::from_skill(&loaded));
+        let server = server_of_args.clone().and_then(|given| given.or_else(server_of_skill));
         let given: Vec<(String, String)> =
             args.resources.iter().filter(|(name, _)| declares(&loaded, name)).cloned().collect();
         let resources = errors.collect(resources::bind(&loaded.spec.resources, &given, None));

@@ -63,7 +63,7 @@ impl ChildJob {
     pub const MAX_REFUSED_BYTES: usize = 512;
 }
 
-/// What a child is created with.
+/// The parameters of a child that is not created yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedChild {

@@ -62,29 +62,18 @@ pub(super) fn goal_is_fixed() -> Rule {
     Rule::new("self.goal == oldSelf.goal").message("is immutable: create another Job").field_path(".goal")
 }
 
-/// `resources` is immutable.
-pub(super) fn resources_are_fixed() -> Rule {
-    Rule::new(
-        "has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources)",
-    )
+/// An optional field is immutable, and so is its absence.
+pub(super) fn optional_is_fixed(field: &str) -> Rule {
+    Rule::new(format!(
+        "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+    ))
     .message("is immutable: create another Job")
-    .field_path(".resources")
+    .field_path(format!(".{field}"))
 }
 
-/// `continues` is immutable.
-pub(super) fn continues_is_fixed() -> Rule {
-    Rule::new(
-        "has(self.continues) == has(oldSelf.continues) && (!has(self.continues) || self.continues == oldSelf.continues)",
-    )
-    .message("is immutable: create another Job")
-    .field_path(".continues")
-}
-
-/// `mode` is immutable.
-pub(super) fn mode_is_fixed() -> Rule {
-    Rule::new("has(self.mode) == has(oldSelf.mode) && (!has(self.mode) || self.mode == oldSelf.mode)")
-        .message("is immutable: create another Job")
-        .field_path(".mode")
+/// `parent` is immutable.
+pub(super) fn parent_is_fixed() -> Rule {
+    optional_is_fixed("parent").message("is immutable: only the operator sets it, when it creates the Job")
 }
 
 /// A validation has a log of its own, because that of a conversation has no results of features.
@@ -92,22 +81,6 @@ pub(super) fn validation_has_its_own_run() -> Rule {
     Rule::new("!has(self.mode) || self.mode != 'Validate' || (!has(self.runKey) && !has(self.continues))")
         .message("a Job with mode: Validate has no runKey and no continues")
         .field_path(".mode")
-}
-
-/// `memoryScope` is immutable.
-pub(super) fn memory_scope_is_fixed() -> Rule {
-    Rule::new(
-        "has(self.memoryScope) == has(oldSelf.memoryScope) && (!has(self.memoryScope) || self.memoryScope == oldSelf.memoryScope)",
-    )
-    .message("is immutable: create another Job")
-    .field_path(".memoryScope")
-}
-
-/// `parent` is immutable.
-pub(super) fn parent_is_fixed() -> Rule {
-    Rule::new("has(self.parent) == has(oldSelf.parent) && (!has(self.parent) || self.parent == oldSelf.parent)")
-        .message("is immutable: only the operator sets it, when it creates the Job")
-        .field_path(".parent")
 }
 
 /// A Job cannot continue itself, since it would wait for its own end.

@@ -10,7 +10,7 @@ impl Usage {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Adds what another conversation has consumed, except its working time.
+    /// Adds the usage of another conversation, except its working time.
     pub fn add(&mut self, other: &Self) {
         let Self {
             llm_calls,

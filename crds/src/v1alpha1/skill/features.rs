@@ -1,11 +1,11 @@
-//! The features of a Skill: what it can do, and how each of them is tested.
+//! The features of a Skill, and the results of their tests.
 
 use super::super::job::FeatureResult;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-/// A part of what the Skill does, with its test.
+/// A feature of the Skill, with its test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feature {
@@ -22,7 +22,7 @@ pub struct Feature {
     /// that it does. Default: false, so the feature applies to every goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
-    /// What implements or explains the feature. If there are several, a subskill comes before a script, and a script before a section of
+    /// The implementation and the context of the feature. If there are several, a subskill comes before a script, and a script before a section of
     /// the documentation; the later ones are context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ext: Option<FeatureExtension>,
@@ -33,7 +33,7 @@ pub struct Feature {
     pub allow: Vec<String>,
 }
 
-/// What implements or explains a feature.
+/// The implementation and the context of a feature.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeatureExtension {

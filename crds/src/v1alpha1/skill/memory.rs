@@ -6,6 +6,7 @@ use kube::core::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use strum::IntoEnumIterator;
 
 /// The memory that the Jobs of a Skill share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
@@ -68,7 +69,7 @@ fn note_names() -> Rule {
 pub enum CoreNote {
     /// The purpose of the work.
     Projectbrief,
-    /// The people that the work is for, and what they need.
+    /// The users of the work, and their needs.
     ProductContext,
     /// How the parts of the work fit together.
     SystemPatterns,
@@ -76,8 +77,15 @@ pub enum CoreNote {
     TechContext,
     /// The current state of the work.
     ActiveContext,
-    /// What is done, and what is left.
+    /// The completed work, and the remaining work.
     Progress,
+}
+
+impl CoreNote {
+    /// Returns the names of all core notes, in the order in which agents read them.
+    pub fn names() -> String {
+        Self::iter().map(|note| note.to_string()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// What happens to the directory of a Skill when the Skill is deleted.

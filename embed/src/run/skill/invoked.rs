@@ -7,7 +7,7 @@ use crate::local::skill_directory::SkillDirectory;
 use crate::local::{SKILL_FILE, memory};
 use crate::run::templates;
 use crate::source::{self, Source};
-use bloomery_crds::children::VisibleSkill;
+use bloomery_crds::children::{EVERY_SKILL, VisibleSkill};
 use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_skills::names::name_fault;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Returns the Skills that the Jobs of a Skill may invoke, sorted by name. `file` is the file of the Skill.
 pub fn visible(spec: &SkillSpec, memory: &Path, file: &Path) -> Vec<VisibleSkill> {
-    let mut names: Vec<String> = if spec.skills.iter().any(|name| name == "*") {
+    let mut names: Vec<String> = if spec.skills.iter().any(|name| name == EVERY_SKILL) {
         let found = memory::skill_names(memory).into_iter().chain(names_in(file));
         found.chain(templates::names().map(str::to_owned)).collect()
     } else {

@@ -7,7 +7,7 @@ use bloomery_crds::v1alpha1::{JobResult, RequestedChild, Usage};
 
 const JOBS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs";
 
-/// A Job that has recorded a child for the call `c-1`, as it was created.
+/// A Job with the record of a new child for the call `c-1`.
 fn parent() -> Job {
     let mut parent = fixtures::job();
     let name = Some(child_name(&parent, "c-1"));
@@ -54,7 +54,7 @@ async fn a_child_is_deleted_only_if_the_cache_has_had_it() {
     let api = FakeApi::default();
     put(&api, &parent());
     assert_eq!(seen(&api.operator().await.caches, &parent(), "c-1"), Seen::Deleted);
-    // The cache shows the parent as it was before the child was created.
+    // The cache has the parent from before the creation of the child.
     let mut earlier = parent();
     earlier.status.as_mut().unwrap().children[0].name = None;
     put(&api, &earlier);
@@ -70,6 +70,28 @@ async fn a_child_is_deleted_only_if_the_cache_has_had_it() {
 }
 
 #[tokio::test]
+async fn a_child_that_is_deleted_after_its_end_is_not_deleted_but_requested_again() {
+    let api = FakeApi::default();
+    let mut ended = parent();
+    ended.status.as_mut().unwrap().children[0].phase = Some(Phase::Succeeded);
+    put(&api, &ended);
+    let context = api.operator().await;
+    assert_eq!(seen(&context.caches, &ended, "c-1"), Seen::Running);
+    assert!(has_lost_end(&context.caches, &ended, &ended.status.as_ref().unwrap().children[0]));
+    assert!(!has_news(&context.caches, &ended), "the leader drops the name first");
+    let settled = ChildJob { settled: true, ..ended.status.as_ref().unwrap().children[0].clone() };
+    assert!(!has_lost_end(&context.caches, &ended, &settled), "the parent has the end");
+    ended.status.as_mut().unwrap().children[0].name = None;
+    assert!(has_news(&context.caches, &ended));
+    // The cache still shows a child that is gone.
+    put(&api, &parent());
+    put(&api, &child(Phase::Succeeded));
+    let context = api.operator().await;
+    api.remove(&format!("{JOBS}/{}", child(Phase::Succeeded).name_any()));
+    assert_eq!(states(&context, &parent(), &["c-1"]).await[0].state, ChildProgress::Running);
+}
+
+#[tokio::test]
 async fn a_refused_child_has_its_reason_and_a_settled_one_is_no_news() {
     let context = FakeApi::default().operator().await;
     let mut refused = parent();
@@ -79,7 +101,8 @@ async fn a_refused_child_has_its_reason_and_a_settled_one_is_no_news() {
     assert!(has_news(&context.caches, &refused));
     let children = &mut refused.status.as_mut().unwrap().children;
     children[0].settled = true;
-    children.push(ChildJob { call: "c-2".into(), ..ChildJob::default() });
+    let request = Some(RequestedChild::default());
+    children.push(ChildJob { call: "c-2".into(), request, ..ChildJob::default() });
     assert!(!has_news(&context.caches, &refused), "only the second one is open");
     let mut full = parent();
     full.status.as_mut().unwrap().children = vec![ChildJob::default(); MAX_CHILDREN];

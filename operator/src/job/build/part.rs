@@ -43,7 +43,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         memory_scope: attempt.memory_scope.clone(),
         depth: attempt.depth,
         children: children_that_fit(&attempt.children),
-        child_wait_seconds: attempt.child_wait_seconds,
+        child_wait_seconds: attempt.bounded_child_wait(),
         report: Some(attempt.report.clone()),
     };
     let mut sealed = seal(&part)?;
@@ -81,17 +81,14 @@ fn without_long_reasons(decisions: &[GivenDecision]) -> Vec<GivenDecision> {
 
 /// Returns the states of all children. The first ends are included, up to [`MAX_CHILDREN_BYTES`].
 fn children_that_fit(children: &[ChildState]) -> Vec<ChildState> {
-    let mut total_bytes = 0_usize;
-    let fitting = children.iter().cloned().map(|child| {
-        let bytes = serde_json::to_string(&child).map_or(usize::MAX, |text| text.len());
-        let fits = total_bytes.saturating_add(bytes) <= MAX_CHILDREN_BYTES;
-        if fits {
-            total_bytes += bytes;
-            return child;
-        }
-        without_end(child)
-    });
-    fitting.collect()
+    let mut room = MAX_CHILDREN_BYTES;
+    let mut fits = |child: &ChildState| {
+        let bytes = serde_json::to_string(child).map_or(usize::MAX, |text| text.len());
+        let rest = room.checked_sub(bytes);
+        room = rest.unwrap_or(room);
+        rest.is_some()
+    };
+    children.iter().cloned().map(|child| if fits(&child) { child } else { without_end(child) }).collect()
 }
 
 /// Returns the first replies, up to [`MAX_REPLIES_BYTES`]. The worker receives the others in the responses to its
@@ -112,6 +109,7 @@ mod tests {
     use crate::job::fixtures::valid_attempt;
     use bloomery_crds::outcome::{OutcomeCode, Phase};
     use bloomery_crds::v1alpha1::{CoreNote, ToolPolicy, Usage};
+    use rstest::rstest;
 
     #[test]
     fn the_part_holds_the_job_its_revision_its_models_and_its_resources() {
@@ -139,6 +137,20 @@ mod tests {
         attempt.tenant_tools = Some(ToolPolicy { allowed: None, blocked: vec!["send_*".to_owned()] });
         let sealed = build_job_part(&attempt).unwrap();
         assert_eq!(run::open_job_part(&sealed.text, &sealed.digest).unwrap().tenant_tools, attempt.tenant_tools);
+    }
+
+    #[rstest]
+    #[case::configured(Some(600), 1100, Some(600))]
+    #[case::longer_than_the_pod(Some(600), 60, Some(240))]
+    #[case::default(None, 0, None)]
+    fn the_wait_for_a_child_ends_before_the_deadline_of_the_pod(
+        #[case] configured: Option<u32>,
+        #[case] remaining: u64,
+        #[case] expected: Option<u32>,
+    ) {
+        let attempt = ValidAttempt { child_wait_seconds: configured, remaining_seconds: remaining, ..valid_attempt() };
+        let sealed = build_job_part(&attempt).unwrap();
+        assert_eq!(run::open_job_part(&sealed.text, &sealed.digest).unwrap().child_wait_seconds, expected);
     }
 
     #[test]

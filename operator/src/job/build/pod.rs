@@ -15,13 +15,6 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSel
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::collections::BTreeMap;
 
-/// The seconds that a pod may outlive the duration of its Job: the time to start, to park and to report.
-const DEADLINE_MARGIN_SECONDS: u64 = 300;
-
-/// The seconds before the deadline of a pod at which its worker must have stopped waiting for a missing key: the time to
-/// start and to report.
-const SECRET_WAIT_MARGIN_SECONDS: u64 = 120;
-
 /// The maximum deadline of a pod that the API server accepts, in seconds.
 const MAX_DEADLINE_SECONDS: i64 = i32::MAX as i64;
 
@@ -75,7 +68,7 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
 }
 
 fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, pod: &PodDefaults, part: &Sealed) -> PodSpec {
-    let deadline = i64::try_from(deadline_seconds(attempt)).unwrap_or(i64::MAX);
+    let deadline = i64::try_from(attempt.deadline_seconds()).unwrap_or(i64::MAX);
     let mut spec = PodSpec {
         service_account_name: Some(names::worker_service_account(&attempt.skill)),
         termination_grace_period_seconds: Some(TERMINATION_GRACE_SECONDS),
@@ -92,11 +85,6 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, pod: &PodDefaults, pa
         sidecar.add_to(&mut spec, settings, tenant_volumes::filesystem_mounts(attempt));
     }
     spec
-}
-
-/// The seconds that the pod may run.
-fn deadline_seconds(attempt: &ValidAttempt) -> u64 {
-    attempt.remaining_seconds.saturating_add(DEADLINE_MARGIN_SECONDS)
 }
 
 fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Container {
@@ -122,7 +110,7 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
     if settings.log_format != LogFormat::Text {
         args.push(format!("--log-format={}", settings.log_format));
     }
-    let secret_wait = settings.secret_wait.as_secs().min(deadline_seconds(attempt) - SECRET_WAIT_MARGIN_SECONDS);
+    let secret_wait = settings.secret_wait.as_secs().min(attempt.longest_wait_seconds());
     args.push(format!("--secret-wait={secret_wait}"));
     args.extend(settings.skill_directory.worker_args());
     args.extend(worker_pod::address_args(settings, &attempt.shared_hosts, &attempt.denied_ranges));

@@ -3,7 +3,7 @@
 use super::values::QueuedJob;
 use crate::caches::Guarded;
 use crate::job::fetch::FetchedJob;
-use crate::job::validate::checked_status;
+use crate::status::checked_status;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use kube::core::ResourceExt;
 

@@ -36,15 +36,20 @@ fn invoking(skills: &[&str], phase: Phase, child: ChildJob) -> FakeApi {
     api
 }
 
-/// Stores the created child with a status.
-fn put_child(api: &FakeApi, status: &Value) {
+/// Returns the created child with a status.
+fn stored_child(api: &FakeApi, status: &Value) -> Value {
     let job = serde_json::from_value(api.get(JOB)).unwrap();
     let request = requested().request.unwrap();
     let mut child = crate::children::build::child_job(&job, ("c-1", "reviewer"), &request).unwrap();
     child.metadata.uid = Some("child-uid".into());
     let mut child = serde_json::to_value(child).unwrap();
     child["status"] = status.clone();
-    api.put(&child_path(), child);
+    child
+}
+
+/// Stores the created child with a status.
+fn put_child(api: &FakeApi, status: &Value) {
+    api.put(&child_path(), stored_child(api, status));
 }
 
 fn recorded(api: &FakeApi) -> ChildJob {
@@ -62,15 +67,35 @@ async fn a_requested_child_is_created_once_also_after_a_crash() {
     assert_eq!(child["metadata"]["ownerReferences"][0]["uid"], UID);
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
-    // The operator crashed before it wrote the status.
+    // The operator crashed before it wrote the status. The Skill of the child is not ready any more.
     api.change(JOB, |job| job["status"]["children"] = json!([requested()]));
+    api.change(REVIEWER, |skill| skill["status"]["conditions"] = json!([]));
     reconcile_once(&api).await.unwrap();
-    assert_eq!((api.writes(), recorded(&api)), (writes.to_vec(), created()));
+    assert_eq!((api.writes(), recorded(&api)), (writes[1..].to_vec(), created()));
     // A person has created another Job with the name.
     api.change(JOB, |job| job["status"]["children"] = json!([requested()]));
     api.change(&child_path(), |child| child["spec"]["parent"] = Value::Null);
     reconcile_once(&api).await.unwrap();
     assert!(recorded(&api).refused.unwrap().contains("another Job has the name of the child"));
+}
+
+#[tokio::test]
+async fn a_child_that_is_deleted_is_created_again_once_it_is_gone() {
+    let deleted: [fn(&mut Value); 2] = [
+        |child| child["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+        |child| child["metadata"]["ownerReferences"][0]["uid"] = json!("an-earlier-parent"),
+    ];
+    for delete in deleted {
+        let api = invoking(&["reviewer"], Phase::Running, requested());
+        put_child(&api, &json!({ "phase": "Running" }));
+        api.change(&child_path(), delete);
+        reconcile_once(&api).await.unwrap();
+        assert_eq!(recorded(&api), requested());
+        api.remove(&child_path());
+        reconcile_once(&api).await.unwrap();
+        assert_eq!(recorded(&api), created());
+        assert_eq!(api.get(&child_path())["metadata"]["ownerReferences"][0]["uid"], UID);
+    }
 }
 
 #[tokio::test]
@@ -87,6 +112,11 @@ async fn a_child_that_is_not_allowed_or_that_the_api_server_refuses_is_refused_w
     })));
     reconcile_once(&api).await.unwrap();
     assert!(recorded(&api).refused.unwrap().contains("a policy of the cluster"));
+    // The API server has stored the child before it refuses the repeated request.
+    api.change(JOB, |job| job["status"]["children"] = json!([requested()]));
+    api.meanwhile(&child_path(), stored_child(&api, &json!({ "phase": "Pending" })));
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(recorded(&api), created());
 }
 
 #[tokio::test]
@@ -128,6 +158,25 @@ async fn a_deleted_child_resumes_its_parent() {
     reconcile_once(&api).await.unwrap();
     let text = api.get(POD_2)["metadata"]["annotations"][names::ANNOTATION_JOB_PART].as_str().unwrap().to_owned();
     assert!(text.contains(r#""state":"deleted""#), "{text}");
+}
+
+#[tokio::test]
+async fn a_child_that_is_deleted_after_its_end_is_created_again() {
+    let api = invoking(&["reviewer"], Phase::AwaitingJob, ChildJob { phase: Some(Phase::Succeeded), ..created() });
+    reconcile_once(&api).await.unwrap();
+    assert_eq!((recorded(&api).name, recorded(&api).phase), (None, Some(Phase::Succeeded)));
+    reconcile_once(&api).await.unwrap();
+    assert!(api.find(POD_2).is_some(), "the worker requests the child again");
+    let again = json!([ChildJob { phase: Some(Phase::Succeeded), ..requested() }]);
+    api.change(JOB, |job| job["status"]["children"] = again.clone());
+    reconcile_once(&api).await.unwrap();
+    assert_eq!((recorded(&api), api.find(&child_path()).is_some()), (created(), true));
+    // A child that has existed is deleted, and not refused, if it cannot be created again.
+    api.remove(&child_path());
+    api.change(JOB, |job| job["status"]["children"] = again);
+    api.change(REVIEWER, |skill| skill["status"]["conditions"] = json!([]));
+    reconcile_once(&api).await.unwrap();
+    assert_eq!((recorded(&api), api.find(&child_path())), (created(), None));
 }
 
 #[tokio::test]

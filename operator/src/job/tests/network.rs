@@ -47,7 +47,7 @@ async fn a_job_without_bindings_has_no_policy() {
     assert_eq!(connects_to(&api), "x:443");
 }
 
-/// What the pod lists that the policy of the Skill allows to it.
+/// The destinations in the annotation of the pod.
 fn connects_to(api: &FakeApi) -> Value {
     api.get(POD_1)["metadata"]["annotations"][names::ANNOTATION_CONNECTS_TO].clone()
 }

@@ -14,6 +14,13 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use std::collections::BTreeSet;
 
+/// The seconds that a pod may outlive the duration of its Job: the time to start, to park and to report.
+const DEADLINE_MARGIN_SECONDS: u64 = 300;
+
+/// The seconds before the deadline of a pod at which its worker must have stopped waiting for a missing key or for a child: the time to
+/// start and to report.
+const WAIT_MARGIN_SECONDS: u64 = 120;
+
 /// An attempt whose pod can be built: all its inputs are read, checked and resolved.
 #[derive(Debug, Clone)]
 pub struct ValidAttempt {
@@ -51,7 +58,7 @@ pub struct ValidAttempt {
     pub pod: Option<PodSettings>,
     /// The resources that the Job binds.
     pub bound: BoundResources,
-    /// What the network policy of the Skill allows the worker to connect to. It allows this until the worker has ended.
+    /// The destinations that the network policy of the Skill allows to the worker, until the worker has ended.
     pub connects_to: BTreeSet<Destination>,
     /// The network policy of the Job, if the one of its Skill is not enough.
     pub network_policy: Option<NetworkPolicy>,
@@ -83,12 +90,30 @@ pub struct ValidAttempt {
     pub depth: u32,
     /// The states of the children whose ends the conversation lacks.
     pub children: Vec<ChildState>,
-    /// The time that the worker waits for a child before it parks, in seconds; none for the default.
+    /// The configured time that a worker waits for a child before it parks, in seconds; none for the default.
     pub child_wait_seconds: Option<u32>,
     /// The report endpoint.
     pub report: ReportEndpoint,
     /// True if only one node at a time can mount the memory.
     pub memory_single_node: bool,
+}
+
+impl ValidAttempt {
+    /// Returns the seconds that the pod may run.
+    pub fn deadline_seconds(&self) -> u64 {
+        self.remaining_seconds.saturating_add(DEADLINE_MARGIN_SECONDS)
+    }
+
+    /// Returns the longest time that the worker may wait for a missing key or for a child, in seconds.
+    pub fn longest_wait_seconds(&self) -> u64 {
+        self.deadline_seconds() - WAIT_MARGIN_SECONDS
+    }
+
+    /// Returns the time that the worker waits for a child before it parks, in seconds; none for the default, which no pod exceeds.
+    pub fn bounded_child_wait(&self) -> Option<u32> {
+        let longest = u32::try_from(self.longest_wait_seconds()).unwrap_or(u32::MAX);
+        self.child_wait_seconds.map(|seconds| seconds.min(longest))
+    }
 }
 
 /// The Job that another one continues.

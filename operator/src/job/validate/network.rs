@@ -1,4 +1,4 @@
-//! Resolves what the worker of an attempt connects to, and builds the network policy of its Job.
+//! Resolves the destinations of an attempt's worker, and builds the network policy of its Job.
 
 use crate::caches::Guarded;
 use crate::job::plan::Wait;

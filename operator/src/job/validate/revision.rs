@@ -3,7 +3,7 @@
 use crate::caches::Guarded;
 use crate::job::fetch::FetchedJob;
 use crate::job::plan::{Blocked, JobEnd, Wait};
-use crate::status::unmet_message;
+use crate::status::{checked_status, unmet_message};
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::probe::{rules_digest, server_digest};
@@ -107,11 +107,6 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     }
     let revision = status.revision.clone();
     revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
-}
-
-/// Returns the status of a Skill; none if the operator has not checked the latest spec yet.
-pub fn checked_status(skill: &Skill) -> Option<&SkillStatus> {
-    skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation)
 }
 
 /// Describes why the tools of a Skill are not verified; none if they are, or if it has no MCP server.

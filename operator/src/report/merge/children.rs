@@ -2,7 +2,7 @@
 
 use bloomery_crds::children::{ChildRequest, MAX_CHILDREN};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{ChildJob, Limits, RequestedChild};
+use bloomery_crds::v1alpha1::{ChildJob, Limits, RequestedChild, whole_seconds};
 
 /// Returns the record of the children after a report. The report has the requests for all children whose ends the conversation lacks, so the
 /// others are settled. The request of a settled child that is not created yet is dropped.
@@ -10,7 +10,10 @@ pub(super) fn merged(current: &[ChildJob], requests: &[ChildRequest]) -> Vec<Chi
     let requested_for = |call: &str| requests.iter().find(|request| request.call == call);
     let known = current.iter().map(|child| match requested_for(&child.call) {
         None => ChildJob { settled: true, request: None, ..child.clone() },
-        Some(request) if child.name.is_none() => requested(request, child.refused.clone()),
+        // A child with a phase has existed.
+        Some(request) if child.name.is_none() => {
+            ChildJob { phase: child.phase, ..requested(request, child.refused.clone()) }
+        }
         Some(_) => ChildJob { settled: false, ..child.clone() },
     });
     let mut children: Vec<ChildJob> = known.collect();
@@ -36,10 +39,8 @@ fn requested(request: &ChildRequest, refused: Option<String>) -> ChildJob {
 fn fault(request: &ChildRequest) -> Option<String> {
     let ChildRequest { call: _, digest: _, skill, goal, resources: _, limits } = request;
     let Limits { steps, tool_calls, tokens, duration } = limits;
-    let is_zero = *steps == Some(0)
-        || *tool_calls == Some(0)
-        || *tokens == Some(0)
-        || duration.as_ref().is_some_and(|duration| bloomery_crds::v1alpha1::whole_seconds(duration) == 0);
+    let seconds = duration.as_ref().map(whole_seconds);
+    let is_zero = [steps.map(u64::from), tool_calls.map(u64::from), *tokens, seconds].contains(&Some(0));
     if !names::is_name(skill) {
         Some("name: it cannot be the name of a Skill".to_owned())
     } else if goal.trim().is_empty() {
@@ -79,7 +80,11 @@ mod tests {
         assert_eq!(merged(&recorded, &[request("c-1"), request("c-2")]), recorded);
         let created =
             ChildJob { name: Some("n".into()), phase: Some(Phase::Pending), request: None, ..recorded[0].clone() };
-        assert_eq!(merged(std::slice::from_ref(&created), &[request("c-1")]), [created]);
+        assert_eq!(merged(std::slice::from_ref(&created), &[request("c-1")]), std::slice::from_ref(&created));
+        // The child was deleted after its end.
+        let lost = ChildJob { name: None, phase: Some(Phase::Succeeded), ..created };
+        let again = ChildJob { phase: Some(Phase::Succeeded), ..recorded[0].clone() };
+        assert_eq!(merged(&[lost], &[request("c-1")]), [again]);
     }
 
     #[test]

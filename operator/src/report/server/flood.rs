@@ -132,7 +132,7 @@ async fn until_closed(mut stream: impl AsyncRead + Unpin) -> std::io::Result<()>
     Ok(())
 }
 
-/// What the hostile tenant has done.
+/// The counts of the hostile tenant's connections and false tokens.
 #[derive(Default)]
 struct Attack {
     connections: AtomicUsize,

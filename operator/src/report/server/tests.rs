@@ -99,7 +99,8 @@ async fn the_results_of_a_validation_are_recorded_on_its_skill_once() {
     let result = json!({"name": "greets", "passed": true, "score": 0.9, "tokens": 7, "seconds": 2});
     report.projection.features = vec![serde_json::from_value(result).unwrap()];
     for _ in 0..2 {
-        assert_eq!(post(&router, serde_json::to_string(&report).unwrap()).await, acked(4));
+        let (code, answer) = post(&router, serde_json::to_string(&report).unwrap()).await;
+        assert_eq!((code, &answer["ack"]), (200, &json!(4)));
     }
     assert_eq!(api.writes(), [format!("status {path}"), format!("status {JOB}")]);
     let recorded = &api.get(&path)["status"]["features"][0];

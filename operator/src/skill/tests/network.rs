@@ -150,7 +150,7 @@ async fn an_annotation_of_a_pod_opens_nothing_that_the_tenant_may_not_have() {
     let mut of_another = connected_worker("Running", "models.example:9443");
     of_another.metadata.labels.as_mut().unwrap().insert(names::LABEL_SKILL.to_owned(), "another".to_owned());
     assert_eq!(policy_writes_with(&api, &of_another).await, [""; 0]);
-    // What others list is bounded.
+    // The number of listed destinations is bounded.
     let many: Vec<String> = (0..1000).map(|nth| format!("models.example:{}", 10_000 + nth)).collect();
     policy_writes_with(&api, &connected_worker("Running", &many.join(" "))).await;
     let rules = api.get(&path("orders-worker"))["spec"]["egress"].as_array().unwrap().len();

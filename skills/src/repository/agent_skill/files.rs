@@ -5,8 +5,9 @@ use super::super::directory::{self, FileFindings, SkillDirectory, TextFault};
 use super::super::limits;
 use super::super::options::RepositoryOptions;
 use super::super::parts::trimmed_document;
-use super::super::scripts::{is_script_name, without_image};
+use super::super::scripts::without_image;
 use crate::finding::Finding;
+use bloomery_crds::scripts::is_file_name;
 use std::collections::BTreeMap;
 
 /// The directory of further documentation.
@@ -22,7 +23,7 @@ fn reference_name(file: &str) -> Option<&str> {
 
 /// Returns the name of the script in a file.
 fn script_name(file: &str) -> Option<&str> {
-    file.strip_prefix(SCRIPTS).filter(|name| is_script_name(name))
+    file.strip_prefix(SCRIPTS).filter(|name| is_file_name(name))
 }
 
 /// Returns the documentation: the instructions, and each further document as a section of its own, as far as there is room. Reports

@@ -1,6 +1,7 @@
 //! The definition of a core tool in the catalogue.
 
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The effect of a call of a core tool.
@@ -12,6 +13,11 @@ pub enum ToolEffect {
     Idempotent,
     /// Each call changes something, even if it is the same call again.
     Repeated,
+}
+
+/// Reads the arguments of a call. An error is a sentence for the model.
+pub(super) fn read_arguments<T: DeserializeOwned>(arguments: &str) -> Result<T, String> {
+    serde_json::from_str(arguments).map_err(|error| format!("The arguments are invalid: {error}."))
 }
 
 /// Returns the definition of a core tool.

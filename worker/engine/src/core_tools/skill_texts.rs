@@ -1,7 +1,7 @@
 //! The core tools that read texts of the Skill: sections of its documentation, and the features that the prompt does not show completely.
 //! A call of `apply_feature` also records in the log that the agent applies the feature.
 
-use super::definition::{ToolEffect, core_tool};
+use super::definition::{ToolEffect, core_tool, read_arguments};
 use crate::rules::features;
 use crate::run::Run;
 use crate::tool::CatalogueTool;
@@ -10,7 +10,6 @@ use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::SkillSpec;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
 /// Reads a section of the documentation.
@@ -88,10 +87,6 @@ pub fn answer(skill: &SkillSpec, tool: &str, arguments: &str) -> Option<Result<S
         }
         _ => None,
     }
-}
-
-fn read_arguments<T: DeserializeOwned>(arguments: &str) -> Result<T, String> {
-    serde_json::from_str(arguments).map_err(|error| format!("The arguments are invalid: {error}."))
 }
 
 fn read_docs(skill: &SkillSpec, section: Option<&str>) -> Result<String, String> {

@@ -1,13 +1,13 @@
 //! `use_skill`: lists the Skills that the Job may invoke, and invokes one of them in a child Job (`docs/explanation/engine.md`,
 //! section 4).
 
-use super::definition::{ToolEffect, core_tool};
+use super::definition::{ToolEffect, core_tool, read_arguments};
 use super::people::ASK_USER;
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ToolSource};
-use bloomery_crds::children::{MAX_GOAL_BYTES, VisibleSkill};
+use bloomery_crds::children::{MAX_GOAL_BYTES, VisibleSkill, may_invoke};
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{Limits, SkillSpec};
+use bloomery_crds::v1alpha1::{Limits, RequestedChild, SkillSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,9 +16,6 @@ pub const USE_SKILL: &str = "use_skill";
 
 /// The condition that is true for the calls of [`USE_SKILL`] that may start a child.
 pub(crate) const INVOKES: &str = "action == 'invoke'";
-
-/// The entry of `spec.skills` that stands for every Skill.
-const EVERY: &str = "*";
 
 /// The most Skills in the answer to one call.
 const MAX_LISTED: usize = 100;
@@ -61,7 +58,7 @@ pub(super) fn use_skill() -> CatalogueTool {
                     "description": "The complete goal, with all values that the agent needs. Only for invoke.",
                 },
                 "resources": {
-                    "type": "array", "maxItems": 16, "items": {"type": "string"},
+                    "type": "array", "maxItems": RequestedChild::MAX_RESOURCES, "items": {"type": "string"},
                     "description": "The names of your resources that the agent gets under the same names. Only for invoke.",
                 },
                 "limits": {
@@ -169,8 +166,7 @@ pub(crate) fn is_use_skill(tool: &CatalogueTool) -> bool {
 
 /// Answers a call that lists Skills. An error is a sentence for the model.
 pub fn answer(spec: &SkillSpec, skills: &[VisibleSkill], arguments: &str) -> Result<String, String> {
-    let arguments: Value =
-        serde_json::from_str(arguments).map_err(|error| format!("The arguments are invalid: {error}."))?;
+    let arguments: Value = read_arguments(arguments)?;
     let allowed = allowed(spec, skills);
     match SkillUse::read(&arguments)? {
         SkillUse::List if allowed.is_empty() => Err("There is no Skill that you may invoke.".to_owned()),
@@ -190,8 +186,7 @@ pub fn answer(spec: &SkillSpec, skills: &[VisibleSkill], arguments: &str) -> Res
 
 /// Returns the Skills that the Skill of the Job names.
 fn allowed<'a>(spec: &SkillSpec, skills: &'a [VisibleSkill]) -> Vec<&'a VisibleSkill> {
-    let is_allowed = |name: &str| spec.skills.iter().any(|entry| entry == EVERY || entry == name);
-    skills.iter().filter(|skill| is_allowed(&skill.name)).collect()
+    skills.iter().filter(|skill| may_invoke(&spec.skills, &skill.name)).collect()
 }
 
 fn listed(skills: &[&VisibleSkill]) -> String {

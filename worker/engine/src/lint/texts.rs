@@ -1,4 +1,4 @@
-//! The lint of what a Skill says about itself: its features, its documentation and its notes.
+//! The lint of the texts of a Skill: its features, its documentation and its notes.
 
 use super::finding::Finding;
 use bloomery_crds::docs::Docs;

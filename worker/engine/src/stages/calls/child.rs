@@ -150,7 +150,7 @@ pub(super) fn take_start(id: &CallId, job: &str, skill: &str, limits: &Limits, s
     }
 }
 
-/// Takes the end of the child of a call. What it consumed counts for the Job, and the rest of its limits returns.
+/// Takes the end of the child of a call. Its usage counts for the Job, and the rest of its limits is free again.
 pub(super) fn take_end(id: &CallId, end: &ChildEnd, shared: &mut Shared) {
     let Some(call) = shared.calls.get_mut(id) else { return };
     let Some(Child::Open { job, skill, .. }) = &call.child else { return };

@@ -8,6 +8,7 @@ use crate::event::{Event, ModelFailure};
 use crate::offload;
 use crate::progress::{MAX_EPOCHS_WITHOUT_PROGRESS, Stall};
 use crate::shared::MAX_UNREADABLE_ANSWERS;
+use crate::stages::calls::Child;
 use crate::stages::finalization::{NEEDS_PERSON, faults};
 use crate::stages::polish::wants_polish;
 use crate::step::Step;
@@ -33,12 +34,15 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
 
 fn end_event(conversation: &Conversation) -> Option<Event> {
     let shared = &conversation.shared;
-    // A call with effect that was sent must get its outcome first.
-    if shared.calls.all().iter().any(|call| shared.is_effect_under_way(call)) {
-        return None;
+    let stall = shared.progress.stall();
+    let mut under_way = shared.calls.all().iter().filter(|call| shared.is_effect_under_way(call)).peekable();
+    if under_way.peek().is_some() {
+        // A call with effect that was sent must get its outcome first. A call with an open child may get none from workers that crash.
+        let waits_for_child = under_way.all(|call| matches!(call.child, Some(Child::Open { .. })));
+        let is_crash_loop = waits_for_child && stall == Some(Stall::Crashes);
+        return is_crash_loop.then(|| finished(conversation, OutcomeCode::CrashLoop, &stall_message(Stall::Crashes)));
     }
     // A Job that waits for people does not end because its pods are drained. It ends only if they crash.
-    let stall = shared.progress.stall();
     if let Some(stall) = stall.filter(|stall| *stall == Stall::Crashes || !waits_for_people(conversation)) {
         return Some(finished(conversation, OutcomeCode::CrashLoop, &stall_message(stall)));
     }

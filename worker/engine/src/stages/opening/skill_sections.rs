@@ -1,4 +1,4 @@
-//! The sections of the system prompt about what the Skill does: its goal, its features, and the headers of its documentation.
+//! The sections of the system prompt for the goal of the Skill, its features and the headers of its documentation.
 
 use crate::core_tools::{APPLY_FEATURE, SKILL_DOC, USE_SKILL};
 use crate::rules::features::{self, ListedFeatures};

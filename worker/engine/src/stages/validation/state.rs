@@ -30,7 +30,7 @@ impl Validation {
         self.results.iter().find(|result| result.name == feature)
     }
 
-    /// What the tests have consumed.
+    /// The usage of all tests.
     pub(crate) fn usage(&self) -> &Usage {
         &self.usage
     }

@@ -144,6 +144,20 @@ fn a_child_that_takes_long_parks_the_job_and_is_requested_again_not_started_agai
 }
 
 #[test]
+fn workers_that_crash_while_a_child_is_open_end_as_a_crash_loop() {
+    let mut world = World::new(delegating(), vec![asks(&[invoke("billing")])], ALL_WELL);
+    world.skills = skills();
+    world.play_out();
+    let mut world = world.resumed_from(world.log.len());
+    for epoch in 3..6 {
+        assert!(matches!(next(&world.conversation), Step::AwaitChild(_)), "epoch {epoch}");
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption: false });
+    }
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::CrashLoop);
+}
+
+#[test]
 fn a_worker_that_is_lost_at_any_event_leads_to_one_child() {
     let whole = played(delegating(), vec![asks(&[invoke("billing")])], succeeds);
     for events in 1..whole.log.len() {
