@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// The first parts of the names that events keep. All other events belong to the conversation.
 const OWN_PREFIXES: [&str; 3] = ["conversation.", "tool.", "user."];
 
-/// An event of a Job, as clients see it: a CloudEvent. It has the number and the time of the event in the log, but no text that the
+/// An event of a Job, as clients see it: an event of CloudEvents. It has the number and the time of the event in the log, but no text that the
 /// finalization gate has not passed, and no prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JobEvent {

@@ -63,7 +63,7 @@ impl Access for LoopbackAccess {
             // The scheme has no case.
             scheme.eq_ignore_ascii_case("Bearer")
         });
-        if !token.is_some_and(|(_, token)| Digest::of_bytes(token.trim().as_bytes()) == self.token) {
+        if token.is_none_or(|(_, token)| Digest::of_bytes(token.trim().as_bytes()) != self.token) {
             let detail =
                 "The header Authorization must be `Bearer` and the token that the server printed at its start.";
             return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));

@@ -82,7 +82,7 @@ async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
     text::inform(&format!("Serving http://127.0.0.1:{port}\nAuthorization: Bearer {token}"));
     let server = axum::serve(listener, routes);
     tokio::select! {
-        served = server.into_future() => served.map(|()| Exit::Error).map_err(failed),
+        end = server.into_future() => end.map(|()| Exit::Error).map_err(failed),
         stopped = next_signal(&mut signals) => {
             stopped.map_err(failed)?;
             park(&tenant, &mut signals).await.map_err(failed)
