@@ -107,7 +107,7 @@ fn replies_that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply
 mod tests {
     use super::*;
     use crate::job::fixtures::valid_attempt;
-    use bloomery_crds::outcome::{OutcomeCode, Phase};
+    use bloomery_crds::outcome::OutcomeCode;
     use bloomery_crds::v1alpha1::{CoreNote, ToolPolicy, Usage};
     use rstest::rstest;
 
@@ -186,7 +186,6 @@ mod tests {
             call: call.into(),
             job: "refund-1".into(),
             state: ChildProgress::Ended {
-                phase: Phase::Succeeded,
                 code: OutcomeCode::Succeeded,
                 message: "it passed".into(),
                 text: Some("x".repeat(text)),
