@@ -38,6 +38,9 @@ pub const WAIT_SECONDS: u32 = 20;
 /// The default time that a worker waits for a child before it parks, in seconds.
 pub const DEFAULT_CHILD_WAIT_SECONDS: u32 = 30;
 
+/// The longest time that a worker waits for all children of an attempt together, in seconds. The deadline of its pod has room for it.
+pub const MAX_CHILD_WAIT_SECONDS: u32 = 180;
+
 /// The entry of `spec.skills` that stands for every Skill.
 pub const EVERY_SKILL: &str = "*";
 
