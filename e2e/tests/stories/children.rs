@@ -18,14 +18,15 @@ use crate::parked;
 use crate::takeover::kill_leader;
 
 /// The Skill of the parents, which may invoke `cs-tier-1`.
-const DESK: &str = "desk";
+pub(crate) const DESK: &str = "desk";
 
-fn desk() -> SkillSpec {
+/// Returns the spec of the Skill of the parents.
+pub(crate) fn desk() -> SkillSpec {
     typed(json!({"problem": {"statement": "Settle complaints of customers."}, "skills": ["cs-tier-1"]}))
 }
 
 /// Returns the conversation of a parent that invokes `cs-tier-1` for an order, and reads its answer.
-fn complaint(order: &str) -> Conversation {
+pub(crate) fn complaint(order: &str) -> Conversation {
     let arguments = json!({"action": "invoke", "name": "cs-tier-1", "goal": format!("Refund order {order}")});
     let answer = say("The complaint is settled.").after_result("refunded");
     conversation("Settle the complaint", [call("use_skill", arguments), answer])
@@ -42,7 +43,7 @@ async fn start_complaint<'t>(tenant: &'t Tenant, order: &str, refund: Conversati
 }
 
 /// Waits for the child of a Job, and returns it.
-async fn child_of<'t>(tenant: &'t Tenant, parent: &JobHandle<'_>) -> JobHandle<'t> {
+pub(crate) async fn child_of<'t>(tenant: &'t Tenant, parent: &JobHandle<'_>) -> JobHandle<'t> {
     let name = |status: &JobStatus| status.children.first().and_then(|child| child.name.clone());
     let status = parent.until("a child", |status| name(status).is_some()).await;
     let child = tenant.api::<Job>().get(&name(&status).unwrap_or_default()).await.expect("the child exists");
