@@ -86,6 +86,44 @@ mod tests {
         assert_snapshot!(shown(&run(&top(), &args)));
     }
 
+    /// The directories, the schema and the core skill of the requirement document 003.
+    #[test]
+    fn a_repository_of_the_requirement_document_is_imported() {
+        let script = r##"{"script": "script.py", "skill_md_ref": "#header", "subskill": "sub-skill-name"}"##;
+        let (bare, named, list) = (skill("{}"), skill(script), skill(r#"{"subskill": "list"}"#));
+        let dir = directory(&[
+            ("about.md", "The skills of a shop.\n"),
+            ("memory-bank/projectbrief.md", "brief\n"),
+            ("memory-bank/productContext.md", "product\n"),
+            ("memory-bank/systemPatterns.md", "patterns\n"),
+            ("memory-bank/techContext.md", "tech\n"),
+            ("memory-bank/activeContext.md", "active\n"),
+            ("memory-bank/progress.md", "progress\n"),
+            ("memory-bank/details/stock.md", "stock\n"),
+            ("templates/basic/skill.json", &bare),
+            ("examples/hello/skill.json", &bare),
+            ("skills/skill-name/skill.json", &named),
+            ("skills/skill-name/skill.md", "# header\n\nRead it.\n"),
+            ("skills/skill-name/script.py", "print(1)\n"),
+            ("skills/skill-name/sub-skill-name/skill.json", &bare),
+            ("skills/use-skill/skill.json", &list),
+            ("skills/use-skill/list/skill.json", &bare),
+            ("skills/use-skill/find/skill.json", &bare),
+        ]);
+        let output = run(dir.path(), &[&["import", "."][..], &IMAGE].concat());
+        let text = stdout(&output);
+        let mut names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
+        names.sort_unstable();
+        let expected = ["skill-name", "skill-name-sub-skill-name", "use-skill", "use-skill-find", "use-skill-list"];
+        assert_eq!((output.status.code(), names.as_slice()), (Some(0), &expected[..]), "{}", shown(&output));
+        for part in ["subskill: skill-name-sub-skill-name", "script: script.py", "skillMdRef: \"#header\"", "stock\n"] {
+            assert!(text.contains(part), "{part}: {}", shown(&output));
+        }
+        for note in ["projectbrief", "productContext", "systemPatterns", "techContext", "activeContext", "progress"] {
+            assert_eq!(text.matches(&format!("\n      {note}: ")).count(), expected.len(), "{note}");
+        }
+    }
+
     #[test]
     fn an_import_is_repeatable_and_its_manifests_pass_lint() {
         let args = [&["import", EXAMPLE][..], &IMAGE].concat();

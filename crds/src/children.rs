@@ -4,11 +4,10 @@
 //! child ended. The operator creates the child, and answers with a [`ChildState`].
 
 use crate::canonical::Digest;
-use crate::lenient;
-use crate::outcome::{OutcomeCode, Phase, code_or_user_needed};
+use crate::outcome::{Outcome, OutcomeCode, code_or_user_needed};
 use crate::text::bounded;
-use crate::v1alpha1::{ChildJob, Limits, RequestedChild, SkillSpec, Usage};
-use serde::{Deserialize, Deserializer, Serialize};
+use crate::v1alpha1::{ChildJob, JobResult, Limits, RequestedChild, SkillSpec, Usage};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// The path of the Skills that a Job may invoke, at the server of the report endpoint. The query `?after=NAME` asks for the page after a
@@ -38,6 +37,9 @@ pub const WAIT_SECONDS: u32 = 20;
 
 /// The default time that a worker waits for a child before it parks, in seconds.
 pub const DEFAULT_CHILD_WAIT_SECONDS: u32 = 30;
+
+/// The longest time that a worker waits for all children of an attempt together, in seconds. The deadline of its pod has room for it.
+pub const MAX_CHILD_WAIT_SECONDS: u32 = 180;
 
 /// The entry of `spec.skills` that stands for every Skill.
 pub const EVERY_SKILL: &str = "*";
@@ -128,9 +130,6 @@ pub enum ChildProgress {
     Running,
     /// The child has ended.
     Ended {
-        /// The phase. A phase that this version does not know counts as `Escalated`.
-        #[serde(deserialize_with = "phase_or_escalated")]
-        phase: Phase,
         /// The code of the outcome. A code that this version does not know counts as `UserNeeded`.
         #[serde(deserialize_with = "code_or_user_needed")]
         code: OutcomeCode,
@@ -155,8 +154,13 @@ pub enum ChildProgress {
     Deleted,
 }
 
-fn phase_or_escalated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Phase, D::Error> {
-    lenient::or(deserializer, Phase::Escalated)
+impl ChildProgress {
+    /// Returns the end of a child with this outcome. A child without text has none.
+    pub fn ended(outcome: Outcome, result: Option<JobResult>, usage: Usage) -> Self {
+        let JobResult { text, fields, .. } = result.unwrap_or_default();
+        let text = Some(text).filter(|text| !text.is_empty());
+        Self::Ended { code: outcome.code, message: outcome.message, text, fields, usage }
+    }
 }
 
 /// The number of characters of the parent's name in the name of a child.
@@ -237,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_a_newer_version_is_read_cautiously() {
+    fn a_state_of_another_version_is_read_cautiously() {
         let ended = json!({
             "call": "c-1", "job": "refund-1", "since": 3,
             "state": { "ended": {
@@ -246,10 +250,23 @@ mod tests {
             } },
         });
         let state: ChildState = serde_json::from_value(ended).unwrap();
-        let ChildProgress::Ended { phase, code, text, .. } = state.state else { panic!("{:?}", state.state) };
-        assert_eq!((phase, code, text), (Phase::Escalated, OutcomeCode::UserNeeded, None));
+        let ChildProgress::Ended { code, text, .. } = state.state else { panic!("{:?}", state.state) };
+        assert_eq!((code, text), (OutcomeCode::UserNeeded, None));
         let unknown = json!({ "call": "c-1", "job": "refund-1", "state": "archived" });
         assert!(serde_json::from_value::<ChildState>(unknown).is_err());
+    }
+
+    #[test]
+    fn the_end_of_a_child_without_text_has_none() {
+        let outcome = Outcome::new(OutcomeCode::Succeeded, "it passed");
+        let text = |result: Option<JobResult>| {
+            let ended = ChildProgress::ended(outcome.clone(), result, Usage::default());
+            let ChildProgress::Ended { code, message, text, .. } = ended else { panic!("{ended:?}") };
+            assert_eq!((code, message), (outcome.code, outcome.message.clone()));
+            text
+        };
+        let result = |text: &str| Some(JobResult { text: text.into(), ..JobResult::default() });
+        assert_eq!((text(None), text(result("")), text(result("Done."))), (None, None, Some("Done.".into())));
     }
 
     #[test]

@@ -3,12 +3,15 @@
 use crate::driver::{ChildDesk, Children};
 use crate::inputs::Inputs;
 use crate::report::{Client, SendError};
-use bloomery_crds::children::{self, ChildRequest, ChildState, DEFAULT_CHILD_WAIT_SECONDS, VisibleSkill};
+use bloomery_crds::children::{
+    self, ChildRequest, ChildState, DEFAULT_CHILD_WAIT_SECONDS, MAX_CHILD_WAIT_SECONDS, VisibleSkill,
+};
 use bloomery_engine::event::CallId;
 use bloomery_http::Backoff;
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -27,8 +30,33 @@ pub struct PodChildren {
     job: String,
     skill: String,
     run_key: String,
-    /// The longest time to wait for a child.
-    wait: Duration,
+    waits: Waits,
+}
+
+/// The waits for the children of an attempt. Together they are bounded, because they do not count as work, and the pod has a deadline.
+#[derive(Debug)]
+struct Waits {
+    /// The longest wait for a child.
+    each: Duration,
+    /// The sum of the waits so far, in milliseconds.
+    waited_ms: AtomicU64,
+}
+
+impl Waits {
+    fn new(each: Duration) -> Self {
+        Self { each, waited_ms: AtomicU64::new(0) }
+    }
+
+    /// Waits for the end of a child. Returns `None` if it takes too long.
+    async fn wait_for<T>(&self, end: impl Future<Output = T>) -> Option<T> {
+        let waited = Duration::from_millis(self.waited_ms.load(Ordering::Relaxed));
+        let left = Duration::from_secs(MAX_CHILD_WAIT_SECONDS.into()).saturating_sub(waited);
+        let began = Instant::now();
+        let ended = tokio::time::timeout(self.each.min(left), end).await.ok();
+        let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.waited_ms.fetch_add(took, Ordering::Relaxed);
+        ended
+    }
 }
 
 impl PodChildren {
@@ -42,7 +70,7 @@ impl PodChildren {
             job: part.job.name.clone(),
             skill: inputs.revision.skill.clone(),
             run_key: part.run_key.clone(),
-            wait: Duration::from_secs(wait.into()),
+            waits: Waits::new(Duration::from_secs(wait.into())),
         }
     }
 
@@ -84,6 +112,24 @@ impl Children for PodChildren {
     }
 
     fn end<'a>(&'a self, request: &'a ChildRequest) -> LocalBoxFuture<'a, Option<ChildState>> {
-        async { tokio::time::timeout(self.wait, self.desk.end_of(&request.call)).await.ok() }.boxed_local()
+        self.waits.wait_for(self.desk.end_of(&request.call)).boxed_local()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::{pending, ready};
+
+    #[tokio::test]
+    async fn the_waits_of_an_attempt_are_bounded_together() {
+        let waits = Waits::new(Duration::from_millis(5));
+        assert_eq!(waits.wait_for(pending::<()>()).await, None);
+        assert!(waits.waited_ms.load(Ordering::Relaxed) >= 5);
+        let all_ms = u64::from(MAX_CHILD_WAIT_SECONDS) * 1000;
+        let waits = Waits { each: Duration::from_hours(1), waited_ms: AtomicU64::new(all_ms - 5) };
+        assert_eq!(waits.wait_for(pending::<()>()).await, None);
+        assert_eq!(waits.wait_for(pending::<()>()).await, None);
+        assert_eq!(waits.wait_for(ready(7)).await, Some(7), "an end that is known needs no wait");
     }
 }

@@ -102,3 +102,29 @@ async fn a_child_that_has_begun_and_cannot_go_on_parks_its_parent_and_is_not_ref
     assert_eq!(count(&setup, "tool.failed"), 0);
     setup.assert_no_violations().await;
 }
+
+#[tokio::test]
+async fn a_large_answer_of_a_child_is_shortened_for_its_parent() {
+    let answer = format!("Three bills. {}", "x".repeat(9_000));
+    let setup = Setup::new(&script(&format!("{{say: {answer}}}"))).await;
+    setup.write("skills.yaml", &skills("  engine: {replyPolisher: {enabled: false}}\n"));
+    setup.run(&RUN).await.assert(0, "Served.");
+    setup.assert_no_violations().await;
+    let log = setup.log("front-desk/jobs/k-1");
+    let end = log.iter().find(|line| line.contains("\"type\":\"child.completed\"")).unwrap();
+    assert!(end.contains("Three bills. xxx") && end.len() < 6_000, "{end}");
+    let log = setup.log(&format!("billing/jobs/{}", children(&setup)[0]));
+    assert!(log.iter().any(|line| line.contains(&answer)), "the log of the child has all of it");
+}
+
+#[tokio::test]
+async fn a_child_without_an_end_reaches_its_limit_and_its_parent_goes_on() {
+    let read = |note: &str| format!("{{calls: [{{name: memory_read, arguments: {{file: {note}.md}}}}]}}");
+    let turns = ["progress", "techContext", "activeContext"].map(read).join(", ");
+    let script = script(&turns).replace("lastToolResultContains: Three bills.", "lastToolResultContains: StepLimit");
+    let setup = Setup::new(&script).await;
+    setup.write("skills.yaml", &skills("  memory: {bank: write}\n  engine: {limits: {steps: 2}}\n"));
+    setup.run(&RUN).await.assert(0, "Served.");
+    setup.assert_no_violations().await;
+    assert_eq!((count(&setup, "child.started"), count(&setup, "child.completed")), (1, 1));
+}

@@ -2,23 +2,31 @@
 
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{Job, JobStatus, SkillSpec};
+use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{
-    Conversation, JobHandle, Refusal, Shop, Tenant, call, conversation, refund_of, say, story, supervised, typed,
+    Conversation, JobHandle, Refusal, Shop, Tenant, call, cluster, conversation, operator, refund_of, say, story,
+    story_alone, supervised, typed,
 };
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
+use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
 use crate::deciding::{approve_as_supervisor, large_refund, parked_approval};
+use crate::faults::WORKER;
+use crate::parked;
+use crate::takeover::kill_leader;
 
 /// The Skill of the parents, which may invoke `cs-tier-1`.
-const DESK: &str = "desk";
+pub(crate) const DESK: &str = "desk";
 
-fn desk() -> SkillSpec {
+/// Returns the spec of the Skill of the parents.
+pub(crate) fn desk() -> SkillSpec {
     typed(json!({"problem": {"statement": "Settle complaints of customers."}, "skills": ["cs-tier-1"]}))
 }
 
 /// Returns the conversation of a parent that invokes `cs-tier-1` for an order, and reads its answer.
-fn complaint(order: &str) -> Conversation {
+pub(crate) fn complaint(order: &str) -> Conversation {
     let arguments = json!({"action": "invoke", "name": "cs-tier-1", "goal": format!("Refund order {order}")});
     let answer = say("The complaint is settled.").after_result("refunded");
     conversation("Settle the complaint", [call("use_skill", arguments), answer])
@@ -35,7 +43,7 @@ async fn start_complaint<'t>(tenant: &'t Tenant, order: &str, refund: Conversati
 }
 
 /// Waits for the child of a Job, and returns it.
-async fn child_of<'t>(tenant: &'t Tenant, parent: &JobHandle<'_>) -> JobHandle<'t> {
+pub(crate) async fn child_of<'t>(tenant: &'t Tenant, parent: &JobHandle<'_>) -> JobHandle<'t> {
     let name = |status: &JobStatus| status.children.first().and_then(|child| child.name.clone());
     let status = parent.until("a child", |status| name(status).is_some()).await;
     let child = tenant.api::<Job>().get(&name(&status).unwrap_or_default()).await.expect("the child exists");
@@ -58,6 +66,88 @@ async fn a_job_invokes_another_one_and_reads_its_answer() {
         shop.model.assert_no_violations().await;
         parent.delete().await;
         child.gone().await;
+    })
+    .await;
+}
+
+/// Starts a parent whose child has made its refund of A-17, and whose model works on its answer until `release_child`.
+async fn start_with_working_child(tenant: &Tenant) -> (Shop, JobHandle<'_>, JobHandle<'_>) {
+    let (shop, parent) = start_complaint(tenant, "A-17", refund_of("A-17").hold(3, "answering")).await;
+    let child = child_of(tenant, &parent).await;
+    shop.model.until_held("answering").await;
+    (shop, parent, child)
+}
+
+async fn release_child(shop: &Shop) {
+    shop.model.release("answering").await;
+}
+
+/// Waits until a parent and its child have succeeded. Checks that the parent had only this child, that the order was refunded once, and that
+/// no turn of the parent was requested twice.
+async fn succeed_once(tenant: &Tenant, shop: &Shop, parent: &JobHandle<'_>, child: &JobHandle<'_>) {
+    child.succeeded().await;
+    let status = parent.succeeded().await;
+    let children: Vec<_> = status.children.iter().filter_map(|child| child.name.as_deref()).collect();
+    assert_eq!(children, [child.name.as_str()]);
+    let jobs = tenant.api::<Job>().list(&ListParams::default()).await.expect("Jobs can be listed").items;
+    let mut uids: Vec<_> = jobs.iter().filter_map(ResourceExt::uid).collect();
+    uids.sort_unstable();
+    let mut expected = vec![parent.uid.clone(), child.uid.clone()];
+    expected.sort_unstable();
+    assert_eq!(uids, expected, "no Job was created again");
+    shop.assert_refunded_once("A-17").await;
+    parked::assert_asked_once(shop, parent).await;
+}
+
+/// Kills the worker of the first attempt of a Job with its pod, and waits for the second attempt.
+async fn kill_first_pod(tenant: &Tenant, job: &JobHandle<'_>) {
+    let pod = job.pod(1).await;
+    if cluster::is_local() {
+        Process::find(&pod, WORKER).await.kill();
+    }
+    let at_once = DeleteParams::default().grace_period(0);
+    tenant.api::<Pod>().delete(&pod.name_any(), &at_once).await.expect("the pod is deleted");
+    job.until("a second attempt", |status| status.attempt.as_ref().is_some_and(|attempt| attempt.number > 1)).await;
+}
+
+#[tokio::test]
+async fn a_parent_whose_pod_is_killed_takes_the_result_of_the_same_child() {
+    story(async |tenant| {
+        let (shop, parent) = start_complaint(tenant, "A-17", refund_of("A-17").hold(1, "answering")).await;
+        // The parent has just asked for its child, so its worker still waits.
+        let child = child_of(tenant, &parent).await;
+        kill_first_pod(tenant, &parent).await;
+        shop.model.until_held("answering").await;
+        release_child(&shop).await;
+        succeed_once(tenant, &shop, &parent, &child).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_child_whose_pod_is_killed_goes_on_for_the_same_parent() {
+    story(async |tenant| {
+        let (shop, parent, child) = start_with_working_child(tenant).await;
+        kill_first_pod(tenant, &child).await;
+        release_child(&shop).await;
+        succeed_once(tenant, &shop, &parent, &child).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_child_that_is_deleted_before_its_end_asks_a_person() {
+    story(async |tenant| {
+        let (shop, parent) = start_complaint(tenant, "A-443", large_refund("A-443")).await;
+        let child = child_of(tenant, &parent).await;
+        parked_approval(tenant, &child).await;
+        parent.until_phase(Phase::AwaitingJob).await;
+        child.delete().await;
+        let asked = parent.until_questions(1).await;
+        assert!(asked[0].text.contains("use_skill"), "the call should be named: {}", asked[0].text);
+        parent.reply(Some("q-1"), "stop").await;
+        parent.ended(OutcomeCode::ToolIndeterminate).await;
+        assert_eq!(shop.ledger.summary().await.effects, 0);
     })
     .await;
 }
@@ -110,4 +200,21 @@ async fn only_the_operator_sets_the_parent_of_a_job() {
         assert!(why.contains("spec.parent: "), "{why}");
     })
     .await;
+}
+
+/// These disturb all stories. `hack/e2e` runs them one by one, after the others.
+mod alone {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_leader_that_is_killed_while_a_child_runs_repeats_nothing() {
+        story_alone(async |tenant| {
+            let (shop, parent, child) = start_with_working_child(tenant).await;
+            kill_leader(&tenant.cluster).await;
+            release_child(&shop).await;
+            operator::until_rolled_out(&tenant.cluster).await;
+            succeed_once(tenant, &shop, &parent, &child).await;
+        })
+        .await;
+    }
 }

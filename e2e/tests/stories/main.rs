@@ -52,6 +52,7 @@ mod queue;
 mod reclaim;
 mod refund;
 mod reports;
+mod repositories;
 mod resources;
 mod revisions;
 mod rights;

@@ -87,7 +87,7 @@ pub async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
 }
 
 /// Returns the time at which the model received the request for a turn of a Job.
-async fn asked_at(tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>, turn: usize) -> Timestamp {
+pub async fn asked_at(tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>, turn: usize) -> Timestamp {
     shop.model.until_asked(&job.uid, turn, 1).await;
     eventually("the request in the model's log", async || {
         let log = timed_log(tenant, "model").await.map_err(|error| error.to_string())?;

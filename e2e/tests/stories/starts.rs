@@ -12,8 +12,9 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::{ListParams, ObjectMeta};
 use tokio::time::Instant;
 
+use crate::children::{DESK, child_of, complaint, desk};
 use crate::makespan;
-use crate::numbers::{at, bare_pod, median, ms, since, timed_log};
+use crate::numbers::{asked_at, at, bare_pod, median, ms, since, timed_log};
 
 /// The number of measurements. The median counts.
 const ROUNDS: usize = 7;
@@ -23,6 +24,10 @@ const MANY: usize = 200;
 
 /// The time from the readiness of a server to that of its Skill: the start of the pod of a probe, and its report.
 const PROBE: Duration = Duration::from_millis(1_500);
+
+/// The time of a call that invokes a Skill, beyond the time in which the worker of the child works: the request, the start of a pod, and the
+/// answer.
+const DELEGATION: Duration = Duration::from_millis(1_500);
 
 /// An answer in the form that the Skill requires, without a call.
 fn answers() -> Conversation {
@@ -104,6 +109,40 @@ async fn bare_server(tenant: &Tenant, skill: &SkillHandle<'_>) -> Duration {
     let took = from.elapsed();
     tenant.remove::<Pod>(&name).await;
     took
+}
+
+#[tokio::test]
+#[ignore = "a benchmark for a quiet machine: make bench-cluster"]
+async fn a_delegated_call_takes_little_longer_than_the_work_of_its_child() {
+    story_alone(async |tenant| {
+        if !cluster::is_local_or_skips("one clock") {
+            return;
+        }
+        let shop = tenant.shop(&[complaint("A-17"), answers()]).await;
+        tenant.skill_of("cs-tier-1", refunds()).await.ready().await;
+        tenant.skill_of(DESK, desk()).await.ready().await;
+        let (mut own, mut extra) = (Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            let draft = tenant.job(&format!("complaint-{round}")).for_skill(DESK);
+            let parent = draft.goal("Settle the complaint").await;
+            let child = child_of(tenant, &parent).await;
+            parent.succeeded().await;
+            let pod = names::worker_pod(&child.name, 1, &child.uid);
+            let log = timed_log(tenant, &pod).await.expect("the log of the child can be read");
+            let lines: Vec<Timestamp> = log.lines().filter_map(at).collect();
+            let (Some(first), Some(last)) = (lines.first(), lines.last()) else { panic!("the child printed nothing") };
+            let asked = asked_at(tenant, &shop, &parent, 0).await;
+            let call = since(asked, asked_at(tenant, &shop, &parent, 1).await);
+            own.push(since(*first, *last));
+            extra.push(call.saturating_sub(since(*first, *last)));
+        }
+        let (own, extra) = (median(own), median(extra));
+        figure("from the first to the last line of the worker of a child (median of 7)", ms(own));
+        figure("a delegated call, without this time (median of 7)", ms(extra));
+        figure("the goal", ms(DELEGATION));
+        assert!(extra <= DELEGATION, "{} is more than {}", ms(extra), ms(DELEGATION));
+    })
+    .await;
 }
 
 #[tokio::test]

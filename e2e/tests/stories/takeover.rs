@@ -26,7 +26,7 @@ pub(crate) async fn start_shop(tenant: &Tenant, conversations: &[Conversation]) 
 }
 
 /// Kills the leader, so that it cannot release its lease, and deletes its pod. Returns the pod.
-async fn kill_leader(cluster: &Cluster) -> Pod {
+pub(crate) async fn kill_leader(cluster: &Cluster) -> Pod {
     let leader = operator::leader(cluster).await;
     if cluster::is_local() {
         Process::find(&leader, operator::PROGRAM).await.kill();

@@ -200,14 +200,5 @@ impl Children for LocalChildren<'_> {
 
 /// Returns the end of a child; none if it has not ended.
 fn ended(projection: Projection) -> Option<ChildProgress> {
-    let outcome = projection.outcome?;
-    let (text, fields) = projection.result.map(|result| (result.text, result.fields)).unzip();
-    Some(ChildProgress::Ended {
-        phase: outcome.phase(),
-        code: outcome.code,
-        message: outcome.message,
-        text,
-        fields: fields.unwrap_or_default(),
-        usage: projection.usage,
-    })
+    Some(ChildProgress::ended(projection.outcome?, projection.result, projection.usage))
 }

@@ -134,15 +134,7 @@ async fn read_end(context: &Context, namespace: &str, name: &str) -> ChildProgre
 /// Returns the end of a child; none before it has one.
 fn end(status: &JobStatus) -> Option<ChildProgress> {
     let outcome = status.outcome.as_ref()?;
-    let result = status.result.clone().unwrap_or_default();
-    Some(ChildProgress::Ended {
-        phase: outcome.phase(),
-        code: outcome.code,
-        message: outcome.message.clone(),
-        text: Some(result.text).filter(|text| !text.is_empty()),
-        fields: result.fields,
-        usage: status.usage.clone().unwrap_or_default(),
-    })
+    Some(ChildProgress::ended(outcome.clone(), status.result.clone(), status.usage.clone().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -217,6 +217,7 @@ fn a_script_without_an_image_is_an_error(#[case] text: &str, #[case] expected: &
 #[case::script_not_utf8("script.sh", vec![0xff], "script.sh:1:1: error: the byte 0xFF is not UTF-8")]
 #[case::empty_script("script.sh", Vec::new(), "script.sh:1:1: error: is empty")]
 #[case::another_file("notes.txt", Vec::new(), "notes.txt:1:1: warning: is not imported")]
+#[case::another_directory("conditions/a.md", b"a".to_vec(), "conditions/a.md:1:1: warning: is not imported")]
 fn a_file_that_cannot_be_used_is_named(#[case] file: &str, #[case] content: Vec<u8>, #[case] expected: &str) {
     let mut contents = BTreeMap::from([("skill.json", with_extension("{}").into_bytes())]);
     contents.insert(file, content);

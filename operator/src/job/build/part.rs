@@ -107,7 +107,7 @@ fn replies_that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply
 mod tests {
     use super::*;
     use crate::job::fixtures::valid_attempt;
-    use bloomery_crds::outcome::{OutcomeCode, Phase};
+    use bloomery_crds::outcome::OutcomeCode;
     use bloomery_crds::v1alpha1::{CoreNote, ToolPolicy, Usage};
     use rstest::rstest;
 
@@ -140,15 +140,15 @@ mod tests {
     }
 
     #[rstest]
-    #[case::configured(Some(600), 1100, Some(600))]
-    #[case::longer_than_the_pod(Some(600), 60, Some(240))]
-    #[case::default(None, 0, None)]
+    #[case::configured(Some(60), Some(60))]
+    #[case::longer_than_the_pod_has_room_for(Some(600), Some(180))]
+    #[case::default(None, None)]
     fn the_wait_for_a_child_ends_before_the_deadline_of_the_pod(
         #[case] configured: Option<u32>,
-        #[case] remaining: u64,
         #[case] expected: Option<u32>,
     ) {
-        let attempt = ValidAttempt { child_wait_seconds: configured, remaining_seconds: remaining, ..valid_attempt() };
+        let attempt = ValidAttempt { child_wait_seconds: configured, ..valid_attempt() };
+        assert_eq!(attempt.deadline_seconds() - attempt.remaining_seconds, 300);
         let sealed = build_job_part(&attempt).unwrap();
         assert_eq!(run::open_job_part(&sealed.text, &sealed.digest).unwrap().child_wait_seconds, expected);
     }
@@ -186,7 +186,6 @@ mod tests {
             call: call.into(),
             job: "refund-1".into(),
             state: ChildProgress::Ended {
-                phase: Phase::Succeeded,
                 code: OutcomeCode::Succeeded,
                 message: "it passed".into(),
                 text: Some("x".repeat(text)),

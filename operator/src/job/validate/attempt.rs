@@ -2,7 +2,7 @@
 
 use crate::mcp_container::sidecar::Sidecar;
 use crate::network::destination::Destination;
-use bloomery_crds::children::ChildState;
+use bloomery_crds::children::{ChildState, MAX_CHILD_WAIT_SECONDS};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, ExternalMcp, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
@@ -14,12 +14,12 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use std::collections::BTreeSet;
 
-/// The seconds that a pod may outlive the duration of its Job: the time to start, to park and to report.
-const DEADLINE_MARGIN_SECONDS: u64 = 300;
-
-/// The seconds before the deadline of a pod at which its worker must have stopped waiting for a missing key or for a child: the time to
+/// The seconds before the deadline of a pod at which its worker must have stopped waiting for a missing key or for children: the time to
 /// start and to report.
 const WAIT_MARGIN_SECONDS: u64 = 120;
+
+/// The seconds that a pod may outlive the duration of its Job: the time to start, to wait for children, to park and to report.
+const DEADLINE_MARGIN_SECONDS: u64 = WAIT_MARGIN_SECONDS + MAX_CHILD_WAIT_SECONDS as u64;
 
 /// An attempt whose pod can be built: all its inputs are read, checked and resolved.
 #[derive(Debug, Clone)]
@@ -104,15 +104,14 @@ impl ValidAttempt {
         self.remaining_seconds.saturating_add(DEADLINE_MARGIN_SECONDS)
     }
 
-    /// Returns the longest time that the worker may wait for a missing key or for a child, in seconds.
+    /// Returns the longest time that the worker may wait for a missing key, in seconds.
     pub fn longest_wait_seconds(&self) -> u64 {
         self.deadline_seconds() - WAIT_MARGIN_SECONDS
     }
 
-    /// Returns the time that the worker waits for a child before it parks, in seconds; none for the default, which no pod exceeds.
+    /// Returns the time that the worker waits for a child before it parks, in seconds; none for the default.
     pub fn bounded_child_wait(&self) -> Option<u32> {
-        let longest = u32::try_from(self.longest_wait_seconds()).unwrap_or(u32::MAX);
-        self.child_wait_seconds.map(|seconds| seconds.min(longest))
+        self.child_wait_seconds.map(|seconds| seconds.min(MAX_CHILD_WAIT_SECONDS))
     }
 }
 

@@ -28,7 +28,6 @@ async fn requested(stand: &Stand) -> ChildRequest {
 
 fn ended(request: &ChildRequest) -> ChildState {
     let state = ChildProgress::Ended {
-        phase: Phase::Succeeded,
         code: OutcomeCode::Succeeded,
         message: "The answer passed every gate.".into(),
         text: Some("Three bills are open.".into()),

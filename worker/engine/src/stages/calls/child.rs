@@ -120,7 +120,7 @@ pub fn event_of(state: ChildState) -> Option<Event> {
     let (call, job) = (CallId(state.call), state.job);
     match state.state {
         ChildProgress::Running => None,
-        ChildProgress::Ended { phase: _, code, message, text, fields, usage } => {
+        ChildProgress::Ended { code, message, text, fields, usage } => {
             Some(Event::ChildCompleted { call, end: ChildEnd { code, message, text, fields, usage } })
         }
         ChildProgress::Refused { reason } => Some(Event::ToolFailed { call, text: reason }),

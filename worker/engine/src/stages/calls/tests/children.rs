@@ -28,7 +28,6 @@ fn skills() -> Vec<VisibleSkill> {
 
 fn ended(code: OutcomeCode, usage: Usage) -> ChildProgress {
     ChildProgress::Ended {
-        phase: Phase::Succeeded,
         code,
         message: "It has ended.".into(),
         text: Some("Refunded.".into()),
