@@ -61,6 +61,7 @@ pub fn compute(
     SkillStatus {
         observed_generation: skill.metadata.generation,
         revision,
+        validated_revision: current.validated_revision,
         mcp,
         tools: current.tools.filter(|_| skill.spec.mcp_server.is_some()),
         conditions: merge(&current.conditions, &observations, skill.metadata.generation, now),
