@@ -139,11 +139,12 @@ pub enum Reason {
     FeaturesPassed,
     /// A feature of the Skill has failed on its current revision. As an Event: it had passed before.
     ///
-    /// Remedy: read the reasons in `status.features`; correct the Skill or the feature, and create a Job with `mode: Validate`.
+    /// Remedy: read the reasons in `status.features`; correct the Skill or the feature, and test the new revision (docs/how-to/validate-a-skill.md).
     FeatureFailed,
-    /// A feature of the Skill was not tested on its current revision. Jobs run.
+    /// A feature of the Skill was not tested on its current revision. As the reason of a Job: the Skill has no validated revision, and
+    /// `engine.validation.requireFor` needs one.
     ///
-    /// Remedy: create a Job with `mode: Validate` (docs/how-to/validate-a-skill.md).
+    /// Remedy: create a Job with `mode: Validate`, or set `engine.validation.onChange` (docs/how-to/validate-a-skill.md).
     NotValidated,
     /// The Skill or the Model asks for more than its namespace allows now, so no new Job of it starts. Jobs that run now go on.
     ///

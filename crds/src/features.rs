@@ -1,15 +1,16 @@
-//! Checks the references of the features of a Skill, and the size of its texts.
+//! Checks the references of the features of a Skill, the settings of their validation, and the size of the Skill's texts.
 
 use crate::children::may_invoke;
 use crate::docs::Docs;
 use crate::fault::Fault;
+use crate::limits::EffectiveLimits;
 use crate::nearest::{nearest, suggestion};
-use crate::v1alpha1::{Feature, FeatureExtension, Scripts, SkillSpec};
+use crate::v1alpha1::{Feature, FeatureExtension, Scripts, SkillSpec, Validation};
 
 /// The largest size of a Skill's documentation, features, notes and scripts together, in bytes. So an object stays below 96 KiB.
 pub const MAX_TEXTS_BYTES: usize = 64 * 1024;
 
-/// Returns all faults of the features of a Skill and of its texts.
+/// Returns all faults of the features of a Skill, of their validation and of its texts.
 pub fn faults(spec: &SkillSpec) -> Vec<Fault> {
     let docs = spec.docs.as_deref().map(Docs::new);
     let mut faults = Vec::new();
@@ -24,8 +25,40 @@ pub fn faults(spec: &SkillSpec) -> Vec<Fault> {
             Some(Fault { path: format!("spec.features[{at}].ext.{field}"), message: message? })
         }));
     }
+    faults.extend(validation_faults(spec));
     faults.extend(size_fault(spec));
     faults
+}
+
+/// Returns the faults of settings by which Jobs would wait for a validation that can never be, and of a limit that does not apply.
+fn validation_faults(spec: &SkillSpec) -> Vec<Fault> {
+    let Some(Validation { on_change, runs: _, pass_rate: _, tokens, require_for }) = spec.validation() else {
+        return Vec::new();
+    };
+    let tests_on_change = *on_change == Some(true);
+    let has_no_feature = spec.features.iter().all(|feature| feature.subskill().is_some());
+    let no_feature = || "the Skill has no feature to test: add one to spec.features, or remove this field".to_owned();
+    let required = spec.resources.iter().find(|resource| resource.required == Some(true));
+    let required = required.filter(|_| tests_on_change).map(|resource| {
+        format!(
+            "the Skill requires the resource {}, and the operator binds none: remove this field, and create Jobs with mode: Validate",
+            resource.name
+        )
+    });
+    let largest = EffectiveLimits::resolve(spec.engine.as_ref().and_then(|engine| engine.limits.as_ref()), None).tokens;
+    let too_many = tokens.filter(|tokens| *tokens > largest).map(|tokens| {
+        format!("{tokens} is more than engine.limits.tokens, {largest}: raise that limit, or lower this one")
+    });
+    let messages = [
+        ("onChange", (tests_on_change && has_no_feature).then(no_feature)),
+        ("onChange", required),
+        ("tokens", too_many),
+        ("requireFor", (require_for.is_some() && has_no_feature).then(no_feature)),
+    ];
+    let fault = |(field, message): (&str, Option<String>)| {
+        Some(Fault { path: format!("spec.engine.validation.{field}"), message: message? })
+    };
+    messages.into_iter().filter_map(fault).collect()
 }
 
 fn subskill_fault(name: &str, skills: &[String]) -> Option<String> {
@@ -123,6 +156,39 @@ mod tests {
     )]
     fn a_reference_to_nothing_is_a_fault(#[case] ext: Value, #[case] fields: Value, #[case] expected: &str) {
         assert_eq!(faults_of(&ext, &fields), [format!("spec.features[0].ext.{expected}")]);
+    }
+
+    #[rstest]
+    #[case::everything(json!({"onChange": true, "runs": 3, "passRate": 0.66, "tokens": 200_000, "requireFor": "run"}), json!({}), "")]
+    #[case::no_feature(
+        json!({"onChange": true}), json!({"features": []}),
+        "onChange: the Skill has no feature to test: add one to spec.features, or remove this field"
+    )]
+    #[case::nothing_to_require(
+        json!({"requireFor": "run"}), json!({"features": []}),
+        "requireFor: the Skill has no feature to test: add one to spec.features, or remove this field"
+    )]
+    #[case::only_runs(json!({"runs": 3}), json!({"features": []}), "")]
+    #[case::a_required_resource(
+        json!({"onChange": true}), json!({"resources": [{"name": "code", "type": "filesystem", "required": true}]}),
+        "onChange: the Skill requires the resource code, and the operator binds none: remove this field, and create Jobs with mode: Validate"
+    )]
+    #[case::a_required_resource_without_a_job(
+        json!({"requireFor": "run"}), json!({"resources": [{"name": "code", "type": "filesystem", "required": true}]}), ""
+    )]
+    #[case::more_tokens_than_a_job(
+        json!({"tokens": 200_001}), json!({}),
+        "tokens: 200001 is more than engine.limits.tokens, 200000: raise that limit, or lower this one"
+    )]
+    fn a_validation_that_can_never_be_is_a_fault(
+        #[case] validation: Value,
+        #[case] fields: Value,
+        #[case] expected: &str,
+    ) {
+        let mut all = json!({"engine": {"validation": validation}});
+        all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let expected = (!expected.is_empty()).then(|| format!("spec.engine.validation.{expected}"));
+        assert_eq!(faults_of(&json!(null), &all), expected.into_iter().collect::<Vec<_>>());
     }
 
     #[test]

@@ -165,6 +165,14 @@ pub fn revision(skill: &str, digest: &Digest) -> String {
     format!("{skill}-{}", digest.short(8))
 }
 
+/// Returns the name of the Job that tests the features of a revision: `<skill>-validate-<first 8 digits of the digest>`.
+pub fn validation_job(skill: &str, revision: &Digest) -> String {
+    const HEX_DIGITS: usize = 8;
+    let suffix = format!("-validate-{}", revision.short(HEX_DIGITS));
+    let skill = skill.get(..MAX_NAME_BYTES - suffix.len()).unwrap_or(skill).trim_end_matches('-');
+    format!("{skill}{suffix}")
+}
+
 /// Returns the name of the pod of an attempt: `<job>-<attempt>-<first 5 characters of the UID>`.
 pub fn worker_pod(job: &str, attempt: u32, uid: &str) -> String {
     format!("{job}-{attempt}-{}", uid.get(..5).unwrap_or(uid))
@@ -219,6 +227,15 @@ mod tests {
         assert_eq!(worker_pod("refund", 2, uid), "refund-2-01234");
         assert_eq!(job_of_worker_pod(&worker_pod("refund-2", 12, uid), 12), Some("refund-2"));
         assert_eq!((job_of_worker_pod("refund-2-01234", 1), job_of_worker_pod("refund", 1)), (None, None));
+    }
+
+    #[test]
+    fn the_name_of_a_validation_depends_on_the_revision() {
+        let (digest, longest) = (Digest::of_bytes(b"1"), "x".repeat(MAX_NAME_BYTES));
+        assert_eq!(validation_job(&longest, &digest).len(), MAX_NAME_BYTES);
+        let name = validation_job("refunds", &digest);
+        assert!(name.starts_with("refunds-validate-") && name.len() == 25, "{name}");
+        assert_ne!(name, validation_job("refunds", &Digest::of_bytes(b"2")));
     }
 
     #[test]

@@ -182,7 +182,7 @@ pub enum OutcomeCode {
     ///
     /// Remedy: use a Skill that serves the goal.
     OutOfDomain,
-    /// `cancel` of the Job was set.
+    /// `cancel` of the Job was set. Or the operator created the Job to test a revision, and the Skill has another one now.
     ///
     /// Remedy: none.
     Cancelled,

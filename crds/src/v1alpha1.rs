@@ -31,8 +31,9 @@ pub use skill::{
     EffectPolicy, EndpointAuth, EndpointRule, Engine, Entity, Feature, FeatureExtension, FeatureStatus,
     FinalizationGate, FoundTools, Guardrails, Intent, IntentDetection, Intents, LimitScope, ListSource, McpBinding,
     McpContainer, McpEgress, McpHeader, McpHealth, McpScope, McpServer, McpService, McpStatus, McpTransport, Memory,
-    MemoryUsage, Method, OutOfDomain, OutOfDomainAction, OutputContract, OutputField, PodField, PodSettings, Pods,
-    Policy, Problem, ReclaimPolicy, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Scripts,
-    Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration, ToolInput, ToolOutput,
-    ToolPolicy, ToolSelection, ValueType, VerifiedTools, When, Workflow, is_reserved_header,
+    MemoryUsage, Method, OutOfDomain, OutOfDomainAction, OutputContract, OutputField, PassCriteria, PodField,
+    PodSettings, Pods, Policy, Problem, ReclaimPolicy, ReplyPolisher, RequireFor, ResourceDeclaration, ResourceType,
+    RevisionRef, Role, Scripts, Skill, SkillSpec, SkillStatus, Stage, StepEvidence, StepExpectation, ToolDeclaration,
+    ToolInput, ToolOutput, ToolPolicy, ToolSelection, Validation, ValueType, VerifiedTools, When, Workflow,
+    is_reserved_header,
 };

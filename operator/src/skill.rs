@@ -9,6 +9,7 @@ mod probe;
 mod prune;
 mod reclaim;
 mod status;
+mod test_job;
 mod validate;
 
 use crate::caches::{Caches, Guarded, service_of};
@@ -60,7 +61,7 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     // The keys come with those of the seals of pods, which the network needs.
     let Some(keys) = context.server_tokens.public_keys() else { return Ok(Action::requeue(KEYS_RETRY_INTERVAL)) };
     // Fetch (IO): from the caches, and the lists and scripts from the API server.
-    let fetched = fetch::fetch(&skill, &context);
+    let mut fetched = fetch::fetch(&skill, &context);
     let config_maps = fetch::fetch_config_maps(&skill, &context.client).await?;
     // Validate (pure).
     let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
@@ -85,6 +86,10 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
         }
         Err(_) => (ProbeState::Pending, None),
     };
+    // Fetch (IO): the Job that tests the revision, from the cache, and its results if the Skill lacks them.
+    if let Ok(applied) = &applied {
+        fetched.test_job = test_job::fetch(&skill, &applied.revision_ref, &context).await?;
+    }
     // Status (pure).
     let status = status::compute(&skill, &applied, &fetched, &probe, &Time(Timestamp::now()));
     // Write the status, publish Events and prune (IO).
@@ -93,10 +98,17 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
     events::publish(&skill, &before, &status, &context.events).await;
     let Ok(applied) = applied else { return refused_policy.map_or_else(|| Ok(Action::await_change()), Err) };
     prune::prune(&skill, &applied, &fetched, &context.applier).await?;
+    // Apply (IO): the Job that tests a new revision.
+    let revision = &applied.revision_ref;
+    let tested = (&status, revision, fetched.creation_of(&revision.name));
+    let test_after = Box::pin(test_job::run(&skill, tested, &fetched.test_job, &context)).await?;
     match applied.refusal() {
         Some(refusal) => Err(refusal),
         None if applied.has_conflicting_object() => Ok(Action::requeue(CONFLICTING_OBJECT_RETRY_INTERVAL)),
-        None => Ok(probe_again_after.map_or_else(Action::await_change, |after| Action::requeue(after.unsigned_abs()))),
+        None => {
+            let again_after = probe_again_after.into_iter().chain(test_after).min();
+            Ok(again_after.map_or_else(Action::await_change, |after| Action::requeue(after.unsigned_abs())))
+        }
     }
 }
 
@@ -247,7 +259,7 @@ fn is_readable_and(skills: &Store<Guarded<Skill>>, skill: &Wake<Skill>, accept: 
 }
 
 /// Returns the Skill of a Job that ended, is being deleted, or was deleted, if that may change the Skill: the Job ran on an earlier revision,
-/// which the Skill may delete now, or the Skill is being deleted.
+/// which the Skill may delete now, or tests the current one, or the Skill is being deleted.
 ///
 /// A Job without finalizers is deleted without a deletion timestamp, so the cache is checked. A new Job may have the same
 /// name, so the UID is compared.
@@ -264,7 +276,9 @@ fn skill_of_ended_job(
     let of_job = readable.status.as_ref().and_then(|status| status.skill_revision.as_ref());
     let may_change = |skill: &Skill| {
         let current = skill.status.as_ref().and_then(|status| status.revision.as_ref());
-        skill.metadata.deletion_timestamp.is_some() || (of_job.is_some() && of_job != current)
+        skill.metadata.deletion_timestamp.is_some()
+            || (of_job.is_some() && of_job != current)
+            || test_job::is_of_current(skill, &readable.name_any())
     };
     skill_of_job(readable).filter(|skill| is_readable_and(skills, skill, may_change)).into_iter().collect()
 }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::metrics::Metrics;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Skill, SkillStatus};
+use bloomery_crds::v1alpha1::{RequireFor, RevisionRef, Skill, SkillStatus};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
@@ -60,6 +60,19 @@ pub fn unmet_message(conditions: &[Condition], kind: ConditionType) -> Option<St
 /// Returns the status of a Skill; none if the operator has not checked the latest spec yet.
 pub fn checked_status(skill: &Skill) -> Option<&SkillStatus> {
     skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation)
+}
+
+/// Returns the revision of a Skill on which a new Job runs; none if there is none yet. A Job that `validates` the Skill runs on the current
+/// one, and so do all others unless the Skill requires a validated one for them.
+pub fn revision_for(skill: &Skill, validates: bool) -> Option<&RevisionRef> {
+    let SkillStatus { revision, validated_revision, .. } = skill.status.as_ref()?;
+    let current = validates || !requires_validation(skill);
+    if current { revision.as_ref() } else { validated_revision.as_ref() }
+}
+
+/// Returns whether a Skill requires a validated revision for its new Jobs.
+pub fn requires_validation(skill: &Skill) -> bool {
+    skill.spec.validation().and_then(|validation| validation.require_for) == Some(RequireFor::Run)
 }
 
 /// Writes statuses, and detects copies of an object that are older than the last write of this process.

@@ -129,14 +129,15 @@ impl Inputs {
     }
 
     /// Combines both parts for the test of a feature: a conversation with the scenario as its goal, in which the Skill is that of
-    /// [`feature_skill`], and only allowed tools may have an effect. It has no children, because a child is not bound to these tools.
+    /// [`feature_skill`], and only allowed tools may have an effect. It has no children, because a child is not bound to these tools. `test`
+    /// is a number that no other test of the Job has.
     ///
     /// # Errors
     /// As [`Inputs::new`].
     pub fn for_feature(
         revision: Revision,
         part: JobPart,
-        feature: &Feature,
+        (feature, test): (&Feature, u64),
         redactor: Redactor,
     ) -> Result<Self, Error> {
         let revision = Revision { spec: feature_skill(&revision.spec, feature), ..revision };
@@ -145,7 +146,7 @@ impl Inputs {
         inputs.run.allowed_effects = Some(allowed_effects(feature));
         inputs.run.can_have_children = false;
         // The tests of a Job have the same call ids, and a server may ignore a call whose key it knows.
-        inputs.run.run_key = format!("{}/{}/{}", inputs.run.run_key, feature.name, inputs.part.attempt);
+        inputs.run.run_key = format!("{}/{}/{test}", inputs.run.run_key, feature.name);
         Ok(inputs)
     }
 
@@ -250,7 +251,7 @@ mod tests {
         let feature =
             json!({"name": "x", "testScenario": "When asked", "expectedResult": "Says so", "allow": ["notify"]});
         let feature = serde_json::from_value(feature).unwrap();
-        let inputs = Inputs::for_feature(revision, part, &feature, Redactor::default()).unwrap();
+        let inputs = Inputs::for_feature(revision, part, (&feature, 1), Redactor::default()).unwrap();
         assert_eq!((inputs.run.goal.as_str(), inputs.part.goal.as_str()), ("When asked", "When asked"));
         assert_eq!(inputs.run.skill.acceptance_criteria, ["Says so"]);
         assert_eq!(inputs.run.skill, inputs.revision.spec, "the worker's tools read the same Skill");

@@ -88,7 +88,7 @@ impl<M: Model, T: Tools, F: Files> Validation<'_, M, T, F> {
             }
             let event = match next(&self.conversation) {
                 ValidationStep::Done => return Ok(Exit::Finished),
-                ValidationStep::End(end) => end,
+                ValidationStep::Record(event) => event,
                 ValidationStep::Test(feature, limits) => match self.test(feature, limits).await {
                     Some(tested) => tested,
                     None => continue,
@@ -139,7 +139,7 @@ impl<M: Model, T: Tools, F: Files> Validation<'_, M, T, F> {
     async fn test(&self, feature: &Feature, limits: EffectiveLimits) -> Option<Event> {
         let dir = self.scratch.dir.join(&feature.name);
         let ended = Box::pin(self.converse(feature, limits, &dir)).await;
-        // The pod ends soon, so a directory that stays is harmless.
+        // If the directory stays, the next test of the feature cannot create it, and has failed.
         let _ = fs::remove_dir_all(&dir);
         let is_stopped = self.environment.stop.requested().is_some();
         if is_stopped && !ended.as_ref().is_ok_and(is_complete) {
@@ -165,10 +165,12 @@ impl<M: Model, T: Tools, F: Files> Validation<'_, M, T, F> {
     async fn converse(&self, feature: &Feature, limits: EffectiveLimits, dir: &Path) -> Result<EpochEnd, String> {
         let Inputs { revision, part, redactor, .. } = self.inputs;
         let unusable = |error: io::Error| format!("The scratch directory {} cannot be used: {error}", dir.display());
-        fs::create_dir_all(dir).map_err(unusable)?;
+        fs::create_dir_all(&self.scratch.dir).and_then(|()| fs::create_dir(dir)).map_err(unusable)?;
         // The acknowledged position is that of the Job's log.
         let part = JobPart { limits, log: None, ..part.clone() };
-        let inputs = Inputs::for_feature(revision.clone(), part, feature, redactor.clone());
+        // The log has grown since the test before, also if that was interrupted.
+        let test = self.recorder.position().events;
+        let inputs = Inputs::for_feature(revision.clone(), part, (feature, test), redactor.clone());
         let inputs = inputs.map_err(|error| error.to_string())?;
         let Environment { writer, model, tools, cache, stop, patience, .. } = *self.environment;
         let core = CoreTools::for_job(&inputs, dir, writer, MAX_FOCUS_CACHE_BYTES, self.scratch.addresses.clone());

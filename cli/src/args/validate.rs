@@ -26,12 +26,12 @@ pub struct ValidateArgs {
     /// Validate only the feature of this name
     #[arg(long, value_name = "NAME")]
     pub feature: Option<String>,
-    /// Test each feature this many times, at most 20
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=20))]
-    pub runs: u8,
-    /// The share of its tests that a feature must pass, such as 0.8
-    #[arg(long, value_name = "RATE", default_value_t = 1.0, value_parser = rate)]
-    pub pass_rate: f64,
+    /// Test each feature this many times, at most 20. Default: engine.validation.runs of the Skill, or else 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
+    pub runs: Option<u32>,
+    /// The share of its tests that a feature must pass, such as 0.8. Default: engine.validation.passRate of the Skill, or else 1
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub pass_rate: Option<f64>,
     /// Write the results to this file too, as JUnit XML
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub junit: Option<PathBuf>,

@@ -24,7 +24,6 @@ use report::{FeatureReport, TestResult};
 use scratch::Scratch;
 use std::fs::File;
 use std::io::{self, Write};
-use std::iter::repeat_n;
 use std::path::Path;
 
 /// The largest number of conversations at once.
@@ -53,7 +52,7 @@ pub fn run(args: &ValidateArgs) -> Result<Exit, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let reports = runtime.block_on(Box::pin(async {
         tokio::select! {
-            reports = test_all(&plan, args, &conversations) => reports.map(Some),
+            reports = test_all(&plan, &conversations) => reports.map(Some),
             _ = tokio::signal::ctrl_c() => Ok(None),
         }
     }));
@@ -77,17 +76,14 @@ fn create(path: &Path) -> Result<(File, &Path), Error> {
 }
 
 /// Tests all features, several at once, and prints the result of each test. Returns the reports in the order of the features.
-async fn test_all(
-    plan: &Plan,
-    args: &ValidateArgs,
-    conversations: &Conversations<'_>,
-) -> Result<Vec<FeatureReport>, Error> {
+async fn test_all(plan: &Plan, conversations: &Conversations<'_>) -> Result<Vec<FeatureReport>, Error> {
     let features = || plan.skills.iter().flat_map(|skill| skill.features.iter().map(move |feature| (skill, feature)));
     let mut reports: Vec<FeatureReport> =
-        features().map(|(skill, feature)| FeatureReport::new(&skill.revision.skill, feature)).collect();
+        features().map(|(skill, feature)| FeatureReport::new(&skill.revision.skill, feature, skill.criteria)).collect();
     let tested = features().enumerate().filter(|(_, (_, feature))| feature.subskill().is_none());
-    let tests: Vec<(usize, (&TestedSkill, &Feature))> =
-        tested.flat_map(|test| repeat_n(test, usize::from(args.runs))).collect();
+    let tests: Vec<(usize, (&TestedSkill, &Feature))> = tested
+        .flat_map(|(at, (skill, feature))| (0..skill.criteria.runs).map(move |_| (at, (skill, feature))))
+        .collect();
     let total = tests.len();
     let mut results = stream::iter(tests)
         .map(|(at, (skill, feature))| async move { (at, conversations.test(skill, feature).await) })
@@ -99,7 +95,7 @@ async fn test_all(
         let Some(report) = reports.get_mut(at) else { continue };
         let word = if test.verdict.passed { "passed" } else { "failed" };
         text::inform(&format!("{word}: {}/{} ({done} of {total})", report.skill, report.feature));
-        report.add(test, args.pass_rate);
+        report.add(test);
     }
     Ok(reports)
 }

@@ -104,6 +104,17 @@ async fn one_feature_can_be_selected_and_its_log_kept() {
 }
 
 #[tokio::test]
+async fn a_feature_is_tested_as_often_as_its_skill_says() {
+    let setup = greeter().await;
+    let skill = GREETER.replace("engine: {", "engine: {validation: {runs: 3, passRate: 0.5}, ");
+    setup.write("skills/greeter.yaml", &skill);
+    let result = validate(&setup, &["skills", "--feature", "greets"]).await;
+    assert_eq!(rows(&result), ["greeter greets passed 3/3"], "{result:#?}");
+    let result = validate(&setup, &["skills", "--feature", "greets", "--runs", "1"]).await;
+    assert_eq!(rows(&result), ["greeter greets passed 0.90"], "the option wins: {result:#?}");
+}
+
+#[tokio::test]
 async fn too_few_passed_tests_fail_a_feature() {
     let setup = greeter().await;
     let args = ["skills", "--feature", "refuses", "--runs", "2", "--pass-rate", "0.5"];

@@ -12,6 +12,7 @@ mod policy;
 mod resource;
 mod scripts;
 mod tool;
+mod validation;
 mod verified_tools;
 
 pub use context::Context;
@@ -31,6 +32,7 @@ pub use policy::{
 pub use resource::{ResourceDeclaration, ResourceType};
 pub use scripts::Scripts;
 pub use tool::{CallPolicy, OutputField, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
+pub use validation::{PassCriteria, RequireFor, Validation};
 pub use verified_tools::{FoundTools, VerifiedTools};
 
 use super::job::FeatureResult;
@@ -245,6 +247,11 @@ impl SkillSpec {
         self.memory.as_ref().and_then(|memory| memory.reclaim_policy).unwrap_or_default()
     }
 
+    /// Returns the settings of the validation, if the Skill has any.
+    pub fn validation(&self) -> Option<&Validation> {
+        self.engine.as_ref()?.validation.as_ref()
+    }
+
     /// Returns the names of all Models of the Skill. The first is that of the main loop.
     pub fn model_names(&self) -> Vec<&str> {
         let mut names = vec![self.model_name(Stage::Plan)];
@@ -265,9 +272,12 @@ pub struct SkillStatus {
     /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The revision that new Jobs run on.
+    /// The current revision. New Jobs run on it, unless `engine.validation.requireFor` needs a validated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRef>,
+    /// The latest revision on which all features have passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validated_revision: Option<RevisionRef>,
     /// The MCP server that the operator runs for all Jobs. Absent with `scope: Job`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpStatus>,

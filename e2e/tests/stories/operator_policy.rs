@@ -255,7 +255,7 @@ async fn the_operator_neither_changes_nor_deletes_objects_of_others() {
 }
 
 #[tokio::test]
-async fn the_operator_creates_only_jobs_that_their_parent_owns() {
+async fn the_operator_creates_only_jobs_of_a_parent_and_tests_of_a_skill() {
     story(async |tenant| {
         let operator = Operator::of(tenant).await;
         let child = |owner: Value| {
@@ -272,6 +272,26 @@ async fn the_operator_creates_only_jobs_that_their_parent_owns() {
         operator.accepts(Method::POST, JOBS, &child(owner("Job", "u-1"))).await;
         for other in [owner("Skill", "u-1"), owner("Job", "u-2")] {
             operator.refuses(Method::POST, JOBS, &child(other), "creates only Jobs that a Job owns").await;
+        }
+
+        let test = |owner: Value, spec: Value| {
+            let labels = json!({"app.kubernetes.io/managed-by": "bloomery"});
+            json!({
+                "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+                "metadata": {"name": "test", "labels": labels, "ownerReferences": [owner]}, "spec": spec,
+            })
+        };
+        let spec = json!({"skill": "waiting", "goal": "g", "mode": "Validate"});
+        operator.accepts(Method::POST, JOBS, &test(owner("Skill", "u-1"), spec.clone())).await;
+        let resources = json!({"docs": {"value": "https://docs.example"}});
+        for (kind, other) in [
+            ("Job", spec.clone()),
+            ("Skill", with(spec.clone(), "/mode", json!("Run"))),
+            ("Skill", with(spec.clone(), "/skill", json!("another"))),
+            ("Skill", with(spec, "/resources", resources)),
+        ] {
+            let job = test(owner(kind, "u-1"), other);
+            operator.refuses(Method::POST, JOBS, &job, "or that test the Skill that owns them").await;
         }
     })
     .await;

@@ -2,10 +2,11 @@
 
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::v1alpha1::{Job, SkillSpec};
 use bloomery_e2e::harness::{Turn, call, conversation, fails, story, typed};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
 #[tokio::test]
@@ -71,6 +72,65 @@ async fn a_killed_worker_tests_no_feature_twice() {
         let requests = status.usage.expect("the tests have consumed something").llm_calls;
         assert_eq!((requests.plan, requests.finalization), (2, 2), "the result of the first feature is kept");
         skill.until_reason(ConditionType::Validated, "FeaturesPassed", &["all 2 features passed"]).await;
+    })
+    .await;
+}
+
+/// Gives the Skill a feature that asks for an order, and lets the operator test each revision. Jobs need a validated one.
+fn requires_tests(spec: &mut SkillSpec, order: &str) {
+    let scenario = format!("Where is {order}?");
+    let feature = json!({"name": "tracks", "testScenario": scenario, "expectedResult": "The place of the order"});
+    let validation = json!({"onChange": true, "runs": 2, "tokens": 100_000, "requireFor": "run"});
+    spec.features = typed(json!([feature]));
+    spec.engine = typed(json!({"validation": validation}));
+}
+
+#[tokio::test]
+async fn jobs_stay_on_the_latest_revision_whose_features_have_passed() {
+    let answers = |order: &str| conversation(&format!("Where is {order}?"), [Turn::answer(order)]);
+    let passes = || json!({"passed": true, "score": 0.9, "reasons": []});
+    let conversations = [
+        answers("A-17").hold(0, "tested").ruling(passes()),
+        answers("A-18").ruling(fails("GOAL_NOT_MET", "no place is named", "ESCALATE")),
+        answers("A-19").ruling(passes()),
+        answers("A-41").ruling(passes()),
+        answers("A-42").ruling(passes()),
+        answers("A-43").ruling(passes()),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&conversations).await;
+        let skill = tenant.skill("cs-tier-1").with(|spec| requires_tests(spec, "A-17")).await;
+        let first = tenant.job("first").goal("Where is A-41?").await;
+        shop.model.until_held("tested").await;
+        first.until_reason("NotValidated", &["requireFor", "New Jobs wait"]).await;
+        shop.model.release("tested").await;
+        let validated = first.succeeded().await.skill_revision.expect("a Job that has run has a revision");
+        let status = skill.ready().await;
+        assert_eq!(
+            (status.revision.as_ref(), status.validated_revision.as_ref()),
+            (Some(&validated), Some(&validated))
+        );
+
+        // The new revision fails, so Jobs stay on the one before.
+        tenant.skill("cs-tier-1").with(|spec| requires_tests(spec, "A-18")).await;
+        let effect = format!("New Jobs run {}", validated.name);
+        skill.until_reason(ConditionType::Validated, "FeatureFailed", &["tracks failed", &effect]).await;
+        let second = tenant.job("second").goal("Where is A-42?").await.succeeded().await;
+        assert_eq!(second.skill_revision.as_ref(), Some(&validated));
+
+        tenant.skill("cs-tier-1").with(|spec| requires_tests(spec, "A-19")).await;
+        let status = skill
+            .until("another validated revision", |status| {
+                status.validated_revision.as_ref().is_some_and(|revision| *revision != validated)
+            })
+            .await;
+        let third = tenant.job("third").goal("Where is A-43?").await.succeeded().await;
+        assert_eq!((&third.skill_revision, &status.revision), (&status.validated_revision, &status.validated_revision));
+
+        let jobs = tenant.api::<Job>().list(&ListParams::default()).await.expect("Jobs can be listed");
+        let tests: Vec<_> = jobs.items.iter().filter(|job| job.spec.validates()).collect();
+        assert_eq!(tests.len(), 3, "each revision is tested once");
+        shop.model.assert_no_violations().await;
     })
     .await;
 }

@@ -64,10 +64,7 @@ fn merged(recorded: &[FeatureStatus], tested: &Tested<'_>, now: &Time) -> Vec<Fe
     let &Tested { job, revision, results } = tested;
     let recorded_of = |name: &str| recorded.iter().find(|recorded| recorded.name == name);
     let status = |result: &FeatureResult| {
-        let FeatureResult { name, passed, score, reason, tokens, seconds: _ } = result.clone();
-        let time = now.clone();
-        let (revision, job) = (revision.to_owned(), job.to_owned());
-        let status = FeatureStatus { name, passed, score, reason, revision, job, time, tokens };
+        let status = FeatureStatus::new(result.clone(), revision, job, now.clone());
         let earlier = recorded_of(&status.name).map(|earlier| earlier.time.clone());
         let at_earlier_time = earlier.map(|time| FeatureStatus { time, ..status.clone() });
         at_earlier_time.filter(|same| recorded_of(&same.name) == Some(same)).unwrap_or(status)

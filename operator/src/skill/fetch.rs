@@ -1,11 +1,12 @@
 //! Fetches the cached state of all objects that a Skill needs.
 
+use super::test_job::TestJob;
 use crate::caches::{Caches, Guarded};
 use crate::context::Context;
 use crate::controller::Wake;
 use crate::error::Error;
 use crate::network::destination::{self, Destination};
-use crate::status::with_reason;
+use crate::status::{requires_validation, with_reason};
 use crate::tenant::TenantLimits;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::lists::{self, ConfigMaps};
@@ -69,8 +70,10 @@ pub struct FetchedSkill {
     pub limits: TenantLimits,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
-    /// The names of revisions that unfinished Jobs run on, or may run on.
+    /// The names of revisions that unfinished Jobs run on, or may run on, and of the one that new Jobs run on if they need a validated one.
     pub revisions_in_use: BTreeSet<String>,
+    /// The Job that tests the current revision.
+    pub test_job: TestJob,
 }
 
 impl FetchedSkill {
@@ -78,6 +81,12 @@ impl FetchedSkill {
     /// wakes the Skill.
     pub fn is_earlier_revision_in_use(&self, current: &str) -> bool {
         self.revisions_in_use.iter().any(|name| name != current)
+    }
+
+    /// Returns the time at which a revision was created; none if the cache does not show it.
+    pub fn creation_of(&self, revision: &str) -> Option<&Time> {
+        let known = self.revisions.iter().find(|known| known.metadata.name.as_deref() == Some(revision));
+        known?.metadata.creation_timestamp.as_ref()
     }
 }
 
@@ -111,6 +120,8 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
     // A Job that a newer version wrote and this one cannot read may run on any revision.
     let has_unreadable_job = !caches.jobs.select(namespace, |job| job.0.is_err()).is_empty();
     let may_be_in_use = revisions.iter().filter(|_| has_unreadable_job).map(|revision| revision.name_any());
+    let validated = skill.status.as_ref().and_then(|status| status.validated_revision.as_ref());
+    let validated = validated.filter(|_| requires_validation(skill)).map(|revision| revision.name.clone());
     let policies = caches.network_policies.select(namespace, |policy| {
         has_skill_label(policy.labels()) || policy.metadata.name.as_deref() == Some(names::ISOLATION_POLICY)
     });
@@ -135,8 +146,9 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
         memory_fault,
         unbound_pod: pods.iter().find(|pod| has_unbound_claim(pod)).map(|pod| pod.name_any()),
         limits: context.tenant_limits(namespace),
-        revisions_in_use: in_use.chain(may_be_in_use).collect(),
+        revisions_in_use: in_use.chain(may_be_in_use).chain(validated).collect(),
         revisions,
+        test_job: TestJob::Absent,
     }
 }
 

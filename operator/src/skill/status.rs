@@ -56,16 +56,22 @@ pub fn compute(
     let container = server.and_then(|server| server.container.as_ref().filter(|_| server.sidecar().is_none()));
     let (mcp, image_changed) = image::observe(container, current.mcp.as_ref(), &fetched.mcp_pods);
     observations.extend(image_changed);
-    observations.extend(features::observation(skill, revision.as_ref(), &current.features));
+    let results = features::with_found(current.features, revision.as_ref(), &fetched.test_job);
+    let revisions = (revision.as_ref(), current.validated_revision.as_ref());
+    let validation = features::observation(skill, revisions, &results);
+    // The features of an invalid Skill are not those of its revision.
+    let has_passed = applied.is_ok() && validation.as_ref().is_some_and(|found| found.holds == Some(true));
+    observations.extend(validation);
     observations.extend(findings.into_iter().map(|finding| finding.observation));
     SkillStatus {
         observed_generation: skill.metadata.generation,
+        validated_revision: if has_passed { revision.clone() } else { current.validated_revision },
         revision,
         mcp,
         tools: current.tools.filter(|_| skill.spec.mcp_server.is_some()),
         conditions: merge(&current.conditions, &observations, skill.metadata.generation, now),
         memory: current.memory,
-        features: features::kept(skill, current.features),
+        features: features::kept(skill, results),
     }
 }
 

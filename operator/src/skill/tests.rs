@@ -6,9 +6,9 @@ use crate::apply::{ApplyResult, KnownObject};
 use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
 use bloomery_crds::conditions::{ConditionType, find, is_true};
-use bloomery_crds::names::{ANNOTATION_APPLIED, ANNOTATION_PROBE_PART};
+use bloomery_crds::names::{ANNOTATION_APPLIED, ANNOTATION_PROBE_PART, validation_job};
 use bloomery_crds::probe::ProbePart;
-use bloomery_crds::v1alpha1::{Job, Skill};
+use bloomery_crds::v1alpha1::{Job, RevisionRef, Skill};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
@@ -419,6 +419,71 @@ async fn a_skill_that_is_being_deleted_is_ignored() {
 fn revision_path(api: &FakeApi) -> String {
     let name = api.get(SKILL)["status"]["revision"]["name"].as_str().unwrap().to_owned();
     format!("/api/v1/namespaces/acme/configmaps/{name}")
+}
+
+/// A Skill with a feature whose revisions the operator tests, some time after its revision was created. Returns the path of the Job, too.
+async fn tested() -> (FakeApi, String) {
+    let mut skill = fixtures::without_server();
+    let feature = json!({"name": "greets", "testScenario": "x", "expectedResult": "y"});
+    skill.spec.features = serde_json::from_value(json!([feature])).unwrap();
+    let engine = json!({"validation": {"onChange": true, "requireFor": "run"}});
+    skill.spec.engine = serde_json::from_value(engine).unwrap();
+    let api = provisioned(&skill).await;
+    api.change(&revision_path(&api), |map| map["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z"));
+    let revision: RevisionRef = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
+    let job = validation_job("orders", &revision.digest);
+    (api, format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/{job}"))
+}
+
+/// Ends the Job with this result of the feature.
+fn end_test(api: &FakeApi, job: &str, passed: bool) {
+    let revision = api.get(SKILL)["status"]["revision"].clone();
+    api.change(job, |job| {
+        job["status"] = json!({
+            "phase": if passed { "Succeeded" } else { "Failed" }, "completionTime": "2026-01-01T00:01:00Z",
+            "skillRevision": revision,
+            "features": [{"name": "greets", "passed": passed, "tokens": 7, "seconds": 1}],
+        });
+    });
+}
+
+#[tokio::test]
+async fn a_revision_is_tested_once() {
+    let (api, job) = tested().await;
+    reconcile_once(&api).await;
+    assert_eq!(api.writes(), [format!("create {job}")]);
+    reconcile_once(&api).await;
+    assert_eq!(api.writes(), [""; 0]);
+    end_test(&api, &job, false);
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::Validated), "FeatureFailed");
+    assert!(api.get(SKILL)["status"]["validatedRevision"].is_null());
+    api.remove(&job);
+    api.writes();
+    reconcile_once(&api).await;
+    assert_eq!(api.writes(), [""; 0], "the results are known");
+}
+
+#[tokio::test]
+async fn the_validated_revision_is_kept_for_new_jobs() {
+    let (api, job) = tested().await;
+    let (first, before) = (revision_path(&api), api.get(&revision_path(&api)));
+    let validated = api.get(SKILL)["status"]["revision"].clone();
+    reconcile_once(&api).await;
+    end_test(&api, &job, true);
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::Validated), "FeaturesPassed");
+    for generation in 10..15 {
+        api.change(SKILL, |skill| {
+            skill["spec"]["problem"]["statement"] = json!(format!("Statement {generation}"));
+            skill["metadata"]["generation"] = json!(generation);
+        });
+        reconcile_once(&api).await;
+        reconcile_once(&api).await;
+    }
+    assert_eq!(api.get(SKILL)["status"]["validatedRevision"], validated);
+    assert_eq!(reason(&api, ConditionType::Validated), "NotValidated");
+    assert_eq!(api.get(&first), before);
 }
 
 /// Replaces the revision by an object with the same metadata and another UID.

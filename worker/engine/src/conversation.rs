@@ -37,6 +37,7 @@ impl Conversation {
     /// Returns the conversation before its first event.
     pub fn new(run: Run) -> Self {
         Self {
+            validation: Validation::new(&run.skill),
             shared: Shared::new(run),
             opening: Opening::default(),
             intent: IntentStage::default(),
@@ -44,7 +45,6 @@ impl Conversation {
             lost_call: LostCall::default(),
             finalization: Finalization::default(),
             polishing: Polishing::default(),
-            validation: Validation::default(),
             ending: Ending::default(),
         }
     }

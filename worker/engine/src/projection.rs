@@ -32,7 +32,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
             pre_tool: shared.calls.rulings().clone(),
             finalization: conversation.finalization.projection(),
         },
-        features: conversation.validation.results().to_vec(),
+        features: conversation.validation.results().cloned().collect(),
         workflows: shared.rules.workflows.projection(),
         tool_names: tool_names(shared),
         waiting_for: waiting_for(conversation),

@@ -51,6 +51,19 @@ async fn each_feature_is_tested_in_an_empty_memory(#[case] answer: &'static str,
 }
 
 #[tokio::test]
+async fn each_feature_is_tested_as_often_as_its_skill_says() {
+    let mut stand = stand(PASSES).await;
+    stand.skill.engine.get_or_insert_default().validation = serde_json::from_value(json!({"runs": 2})).unwrap();
+    assert_eq!(stand.run(1).await, Exit::Finished);
+    let tested = "feature.tested";
+    assert_eq!(stand.events(), ["epoch.started", tested, tested, tested, tested, "finished"]);
+    let projection = stand.reports().pop().unwrap().report.projection;
+    let results: Vec<_> = projection.features.iter().map(|result| (result.name.as_str(), result.passed)).collect();
+    assert_eq!(results, [("one", true), ("two", true)]);
+    assert_eq!(projection.usage.llm_calls.plan, 4);
+}
+
+#[tokio::test]
 async fn the_next_attempt_tests_only_the_features_without_a_result() {
     let stand = stand(PASSES).await;
     // The third request is that of the second test.

@@ -100,7 +100,7 @@ impl<'a> Conversations<'a> {
         if let Some(program) = &program {
             mcp_environment::redact_values(program, self.redactor);
         }
-        let inputs = Inputs::for_feature(revision, part, feature, self.redactor.clone())
+        let inputs = Inputs::for_feature(revision, part, (feature, 1), self.redactor.clone())
             .map_err(|error| Error::usage(error.to_string()))?;
         let epoch = LocalEpoch {
             inputs: &inputs,

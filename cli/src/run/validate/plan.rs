@@ -5,7 +5,7 @@ use crate::local::run_document::McpProgram;
 use crate::text;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::run::{BoundResource, Revision};
-use bloomery_crds::v1alpha1::{Feature, Limits};
+use bloomery_crds::v1alpha1::{Feature, Limits, PassCriteria};
 use bloomery_embed::run::model::{self, Models};
 use bloomery_embed::run::options::{McpOptions, ModelOptions};
 use bloomery_embed::run::server::{self, Server};
@@ -35,6 +35,8 @@ pub struct TestedSkill {
     pub revision: Revision,
     /// The selected features.
     pub features: Vec<Feature>,
+    /// The number of their tests, and the share of them that must pass: those of the command line, or else those of the Skill.
+    pub criteria: PassCriteria,
     /// The MCP server if it is a program.
     pub program: Option<McpProgram>,
     /// The bound resources.
@@ -66,14 +68,20 @@ pub fn read(args: &ValidateArgs) -> Result<Plan, Error> {
             args.resources.iter().filter(|(name, _)| declares(&loaded, name)).cloned().collect();
         let resources = errors.collect(resources::bind(&loaded.spec.resources, &given, None));
         if let (Some(Server { mcp, program }), Some(resources)) = (server, resources) {
+            let criteria = criteria(args, &loaded);
             let revision = Revision::new(loaded.name, loaded.spec, mcp);
-            skills.push(TestedSkill { revision, features, program, resources });
+            skills.push(TestedSkill { revision, features, criteria, program, resources });
         }
     }
     match (limits, models) {
         (Some(limits), Some(models)) if errors.is_empty() => Ok(Plan { skills, models, limits }),
         _ => Err(errors.into_error()),
     }
+}
+
+fn criteria(args: &ValidateArgs, skill: &LoadedSkill) -> PassCriteria {
+    let PassCriteria { runs, pass_rate } = PassCriteria::new(skill.spec.validation());
+    PassCriteria { runs: args.runs.unwrap_or(runs), pass_rate: args.pass_rate.unwrap_or(pass_rate) }
 }
 
 fn declares(skill: &LoadedSkill, resource: &str) -> bool {

@@ -3,7 +3,7 @@
 use super::conversation::Test;
 use crate::summary::counted;
 use crate::{table, text};
-use bloomery_crds::v1alpha1::Feature;
+use bloomery_crds::v1alpha1::{Feature, PassCriteria};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
@@ -31,22 +31,22 @@ pub struct FeatureReport {
     pub result: TestResult,
     /// The Skill that implements the feature.
     pub subskill: Option<String>,
+    criteria: PassCriteria,
     tests: Vec<Test>,
 }
 
 impl FeatureReport {
     /// Creates the report of a feature that was not tested yet.
-    pub fn new(skill: &str, feature: &Feature) -> Self {
+    pub fn new(skill: &str, feature: &Feature, criteria: PassCriteria) -> Self {
         let subskill = feature.subskill().map(str::to_owned);
         let result = if subskill.is_some() { TestResult::Delegated } else { TestResult::Failed };
-        Self { skill: skill.to_owned(), feature: feature.name.clone(), result, subskill, tests: Vec::new() }
+        Self { skill: skill.to_owned(), feature: feature.name.clone(), result, subskill, criteria, tests: Vec::new() }
     }
 
-    /// Adds a test. The feature passes if at least `pass_rate` of its tests pass.
-    pub fn add(&mut self, test: Test, pass_rate: f64) {
+    /// Adds a test. The feature has passed once enough of its tests have.
+    pub fn add(&mut self, test: Test) {
         self.tests.push(test);
-        let (passed, all) = (self.count(|test| test.verdict.passed), self.count(|_| true));
-        let has_passed = f64::from(passed) >= f64::from(all) * pass_rate;
+        let has_passed = self.criteria.is_met(self.count(|test| test.verdict.passed));
         self.result = if has_passed { TestResult::Passed } else { TestResult::Failed };
     }
 
@@ -140,9 +140,10 @@ pub(super) mod tests {
     pub fn report(name: &str, subskill: Option<&str>, tests: Vec<Test>) -> FeatureReport {
         let ext = json!({ "subskill": subskill });
         let feature = json!({"name": name, "testScenario": "x", "expectedResult": "y", "ext": ext});
-        let mut report = FeatureReport::new("greeter", &serde_json::from_value(feature).unwrap());
+        let criteria = PassCriteria { runs: tests.len().try_into().unwrap(), pass_rate: 1.0 };
+        let mut report = FeatureReport::new("greeter", &serde_json::from_value(feature).unwrap(), criteria);
         for test in tests {
-            report.add(test, 1.0);
+            report.add(test);
         }
         report
     }
@@ -154,8 +155,9 @@ pub(super) mod tests {
     #[case::too_few(2, 0.75, TestResult::Failed)]
     fn a_feature_passes_at_the_pass_rate(#[case] passed: usize, #[case] rate: f64, #[case] expected: TestResult) {
         let mut report = report("greets", None, Vec::new());
+        report.criteria = PassCriteria { runs: 4, pass_rate: rate };
         for nth in 0..4 {
-            report.add(test(nth < passed, 0.5, ""), rate);
+            report.add(test(nth < passed, 0.5, ""));
         }
         assert_eq!(report.result, expected);
     }

@@ -1,6 +1,7 @@
 //! The settings of the engine, and the contract for answers.
 
 use super::super::shared::Limits;
+use super::validation::Validation;
 use kube::KubeSchema;
 use kube::core::Duration;
 use schemars::JsonSchema;
@@ -50,6 +51,9 @@ pub struct Engine {
     /// The rewriting of accepted answers in the persona's voice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_polisher: Option<ReplyPolisher>,
+    /// The validation of the Skill: the tests of its features.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
     /// The size limit of an answer of the MCP server, in bytes. Default: 8388608 (8 MiB). A call with a larger
     /// answer is completed, and the model is told that its result could not be read. A large result takes several times its size of
     /// the worker's memory.

@@ -81,6 +81,14 @@ pub struct FeatureStatus {
     pub tokens: u64,
 }
 
+impl FeatureStatus {
+    /// Returns the status of a feature that a Job has tested on a revision.
+    pub fn new(result: FeatureResult, revision: &str, job: &str, time: Time) -> Self {
+        let FeatureResult { name, passed, score, reason, tokens, seconds: _ } = result;
+        Self { name, passed, score, reason, revision: revision.to_owned(), job: job.to_owned(), time, tokens }
+    }
+}
+
 impl Feature {
     /// Returns the Skill that implements and tests the feature, if another one does.
     pub fn subskill(&self) -> Option<&str> {

@@ -270,6 +270,7 @@ async fn a_skill_with_a_bad_engine_is_refused_with_the_path_of_the_field() {
     let engine = |engine: Value| json!({"engine": engine});
     let limits = |limits: Value| engine(json!({"limits": limits}));
     let gate = |retries: u32| engine(json!({"finalizationGate": {"maxRetries": retries}}));
+    let validation = |validation: Value| engine(json!({ "validation": validation }));
     story(async |tenant| {
         let cases = vec![
             ("spec.engine.model", "should match", engine(json!({"model": "Fast_1"}))),
@@ -287,6 +288,12 @@ async fn a_skill_with_a_bad_engine_is_refused_with_the_path_of_the_field() {
             ("spec.engine.approvalExpiry", "at most 8760h", engine(json!({"approvalExpiry": "8760h1s"}))),
             ("spec.engine.replyExpiry", "should match", engine(json!({"replyExpiry": "soon"}))),
             ("spec.engine.replyExpiry", "at most 8760h", engine(json!({"replyExpiry": "8760h1s"}))),
+            ("spec.engine.validation.runs", "less than or equal to 20", validation(json!({"runs": 21}))),
+            ("spec.engine.validation.runs", "greater than or equal to 1", validation(json!({"runs": 0}))),
+            ("spec.engine.validation.passRate", "greater than or equal to 0.05", validation(json!({"passRate": 0}))),
+            ("spec.engine.validation.passRate", "less than or equal to 1", validation(json!({"passRate": 1.5}))),
+            ("spec.engine.validation.tokens", "greater than or equal to 1", validation(json!({"tokens": 0}))),
+            ("spec.engine.validation.requireFor", "Unsupported value", validation(json!({"requireFor": "all"}))),
             ("spec.engine.limits.steps", "greater than or equal to 1", limits(json!({"steps": 0}))),
             ("spec.engine.limits.toolCalls", "greater than or equal to 1", limits(json!({"toolCalls": 0}))),
             ("spec.engine.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),

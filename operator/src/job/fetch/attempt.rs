@@ -10,10 +10,11 @@ use crate::children::state::{open_calls, states};
 use crate::context::Context;
 use crate::error::Error;
 use crate::job::plan::{Act, Plan, StartOrOther};
+use crate::status::revision_for;
 use bloomery_crds::children::{ChildState, MAX_DEPTH};
 use bloomery_crds::names;
 use bloomery_crds::run::GivenDecision;
-use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus, ToolPolicy};
+use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, ToolPolicy};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -28,7 +29,7 @@ pub struct AttemptSources {
     pub attempt: u32,
     /// True if the previous attempt was disrupted.
     pub after_disruption: bool,
-    /// The `ConfigMap` of the revision that the Job runs on; before its first attempt, the current one of its Skill.
+    /// The `ConfigMap` of the revision that the Job runs on; before its first attempt, the one of its Skill for new Jobs.
     pub revision: Option<ConfigMap>,
     /// The Models of the namespace, by name.
     pub models: BTreeMap<String, Arc<Guarded<Model>>>,
@@ -94,11 +95,13 @@ fn claim_name(binding: &Binding) -> Option<&str> {
     binding.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.as_str())
 }
 
-/// Reads the revision that the Job runs on, or else the current one of its Skill.
+/// Reads the revision that the Job runs on, or else the one of its Skill for new Jobs.
 pub async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<Option<ConfigMap>, Error> {
-    let skill_status = fetched.skill.as_ref().and_then(|skill| skill.0.as_ref().ok()?.status.as_ref());
-    let current = skill_status.and_then(|SkillStatus { revision, .. }| revision.as_ref());
-    let Some(RevisionRef { name, .. }) = fetched.status.skill_revision.as_ref().or(current) else { return Ok(None) };
+    let skill = fetched.skill.as_ref().and_then(|skill| skill.0.as_ref().ok());
+    let for_new_jobs = skill.and_then(|skill| revision_for(skill, fetched.job.spec.validates()));
+    let Some(RevisionRef { name, .. }) = fetched.status.skill_revision.as_ref().or(for_new_jobs) else {
+        return Ok(None);
+    };
     let namespace = &fetched.namespace;
     let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
     api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))

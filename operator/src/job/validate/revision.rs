@@ -3,16 +3,19 @@
 use crate::caches::Guarded;
 use crate::job::fetch::FetchedJob;
 use crate::job::plan::{Blocked, JobEnd, Wait};
-use crate::status::{checked_status, unmet_message};
+use crate::owned;
+use crate::status::{checked_status, requires_validation, revision_for, unmet_message};
 use bloomery_crds::conditions::{self, ConditionType, Reason};
+use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::probe::{rules_digest, server_digest};
 use bloomery_crds::run::{self, Revision};
 use bloomery_crds::scripts::revision_key;
 use bloomery_crds::tool_pins::ToolPins;
-use bloomery_crds::v1alpha1::{RevisionRef, Skill, SkillSpec, SkillStatus};
+use bloomery_crds::v1alpha1::{Job, RevisionRef, Skill, SkillSpec, SkillStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::jiff::SignedDuration;
+use kube::core::{Resource, ResourceExt};
 
 /// The interval for checking a missing revision again.
 const REVISION_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
@@ -21,22 +24,41 @@ const REVISION_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 /// whereas a pod that waits for an MCP server uses up the Job's time.
 const REQUIRED_SKILL_CONDITIONS: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
 
-/// Resolves the revision that a Job runs on: the recorded one, or else the current one of its Skill.
+/// Resolves the revision that a Job runs on: the recorded one, or else the one of its Skill for new Jobs.
 pub(super) fn resolve_revision(
     fetched: &FetchedJob,
     stored: Option<&ConfigMap>,
 ) -> Result<(RevisionRef, Revision), Blocked> {
     let FetchedJob { job, status, skill, .. } = fetched;
-    let current = || current_revision(&job.spec.skill, skill.as_deref());
+    let for_new_jobs = || new_revision(&job.spec.skill, skill.as_deref(), job.spec.validates());
     let reference = match &status.skill_revision {
         Some(recorded) => recorded.clone(),
-        None => current()?,
+        None => {
+            let reference = for_new_jobs()?;
+            refuse_other_revision(job, skill.as_deref(), &reference)?;
+            reference
+        }
     };
     match open_revision(&reference, stored) {
         Ok(compiled) => Ok((reference, compiled)),
         Err(wait) if stored.is_some() => Err(wait.into()),
-        Err(wait) => Err(blocked_by_lost_revision(&reference, current().ok(), wait)),
+        Err(wait) => Err(blocked_by_lost_revision(&reference, for_new_jobs().ok(), wait)),
     }
+}
+
+/// Ends the Job that the operator created to test a revision, if the Skill has another revision before the Job has started.
+pub(super) fn refuse_other_revision(
+    job: &Job,
+    skill: Option<&Guarded<Skill>>,
+    current: &RevisionRef,
+) -> Result<(), Blocked> {
+    let owner = skill.and_then(|skill| skill.meta().uid.as_deref());
+    let is_of_operator = job.spec.validates() && owner.is_some_and(|uid| owned::is_owned_by(&job.metadata, uid));
+    if !is_of_operator || job.name_any() == names::validation_job(&job.spec.skill, &current.digest) {
+        return Ok(());
+    }
+    let message = format!("the Skill has the revision {} now, and this Job was to test an earlier one", current.name);
+    Err(Blocked::Never(JobEnd::decided(Outcome::new(OutcomeCode::Cancelled, message))))
 }
 
 /// Decides how to continue a Job whose revision no longer exists. The Job ends if the Skill has another revision now.
@@ -52,8 +74,8 @@ fn blocked_by_lost_revision(lost: &RevisionRef, current: Option<RevisionRef>, wa
     }
 }
 
-/// Returns the revision that a new Job of a Skill runs on.
-pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Result<RevisionRef, Wait> {
+/// Returns the revision that a new Job of a Skill runs on, which may be a Job that `validates` the Skill.
+pub(super) fn new_revision(name: &str, skill: Option<&Guarded<Skill>>, validates: bool) -> Result<RevisionRef, Wait> {
     let not_ready = |message: String| Wait::new(Reason::SkillNotReady, message);
     let skill = match skill.map(|skill| &skill.0) {
         None => {
@@ -105,8 +127,17 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
             memory.reason, memory.message
         )));
     }
-    let revision = status.revision.clone();
-    revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
+    if let Some(revision) = revision_for(skill, validates) {
+        return Ok(revision.clone());
+    }
+    if validates || !requires_validation(skill) {
+        return Err(not_ready(format!("the Skill {name} has no revision yet")));
+    }
+    let unmet = unmet_message(&status.conditions, ConditionType::Validated).unwrap_or_default();
+    let message = format!(
+        "no revision of the Skill {name} has passed its tests, and spec.engine.validation.requireFor keeps Jobs until one has: {unmet}"
+    );
+    Err(Wait::new(Reason::NotValidated, message))
 }
 
 /// Describes why the tools of a Skill are not verified; none if they are, or if it has no MCP server.

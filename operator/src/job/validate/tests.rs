@@ -1,6 +1,6 @@
 use super::models::{resolve_model, resolve_models};
 use super::resources::is_single_node;
-use super::revision::{current_revision, open_revision, pins};
+use super::revision::{new_revision, open_revision, pins, refuse_other_revision};
 use super::*;
 use crate::caches::Guarded;
 use crate::job::fixtures;
@@ -36,9 +36,9 @@ const ALL_TRUE: [(&str, &str, &str); 3] =
 
 #[test]
 fn a_ready_skill_has_a_current_revision() {
-    assert_eq!(current_revision("cs-tier-1", Some(&skill(&ALL_TRUE))), Ok(fixtures::revision()));
+    assert_eq!(new_revision("cs-tier-1", Some(&skill(&ALL_TRUE)), false), Ok(fixtures::revision()));
     let unbound = [ALL_TRUE[0], ("MemoryReady", "Unknown", "soon"), ALL_TRUE[2]];
-    assert_eq!(current_revision("cs-tier-1", Some(&skill(&unbound))), Ok(fixtures::revision()));
+    assert_eq!(new_revision("cs-tier-1", Some(&skill(&unbound)), false), Ok(fixtures::revision()));
 }
 
 #[rstest]
@@ -49,7 +49,7 @@ fn a_ready_skill_has_a_current_revision() {
 #[case::no_network(&[ALL_TRUE[0], ALL_TRUE[1], ALL_TRUE[2], ("NetworkReady", "False", "spec.mcpServer.egress[0]: no")], "is not ready (Because): spec.mcpServer.egress[0]: no")]
 #[case::unknown(&[], "Accepted is not known yet")]
 fn the_wait_for_a_skill_names_the_unmet_condition(#[case] conditions: &[(&str, &str, &str)], #[case] why: &str) {
-    let wait = current_revision("cs-tier-1", Some(&skill(conditions))).unwrap_err();
+    let wait = new_revision("cs-tier-1", Some(&skill(conditions)), false).unwrap_err();
     assert_eq!(wait.reason, Reason::SkillNotReady);
     assert!(wait.message.contains(why), "{}", wait.message);
 }
@@ -92,7 +92,7 @@ fn a_job_waits_for_the_first_verification_of_server_and_rules(
     #[case] change: fn(&mut VerifiedTools),
     #[case] waits_for: Option<&str>,
 ) {
-    let found = current_revision("cs-tier-1", Some(&verified(change)));
+    let found = new_revision("cs-tier-1", Some(&verified(change)), false);
     match waits_for {
         None => assert_eq!(found, Ok(fixtures::revision())),
         Some(what) => {
@@ -108,7 +108,7 @@ fn a_job_waits_for_the_verification_of_a_server_outside_of_the_cluster() {
     let mut skill = verified(|_| ());
     skill.0.as_mut().unwrap().spec.mcp_server =
         serde_json::from_value(json!({ "uri": "https://tools.example/mcp" })).unwrap();
-    let wait = current_revision("cs-tier-1", Some(&skill)).unwrap_err();
+    let wait = new_revision("cs-tier-1", Some(&skill), false).unwrap_err();
     assert!(wait.message.contains("McpVerified=False"), "{}", wait.message);
 }
 
@@ -116,10 +116,10 @@ fn a_job_waits_for_the_verification_of_a_server_outside_of_the_cluster() {
 fn a_job_waits_until_the_digest_in_the_spec_is_pinned() {
     let mut skill = verified(|_| ());
     skill.0.as_mut().unwrap().spec.mcp_server.as_mut().unwrap().tools_digest = Some(Digest::of_bytes(b"accepted"));
-    assert!(current_revision("cs-tier-1", Some(&skill)).is_err());
+    assert!(new_revision("cs-tier-1", Some(&skill), false).is_err());
     let pinned = |tools: &mut VerifiedTools| tools.digest = Some(Digest::of_bytes(b"accepted"));
     pinned(skill.0.as_mut().unwrap().status.as_mut().unwrap().tools.as_mut().unwrap());
-    assert_eq!(current_revision("cs-tier-1", Some(&skill)), Ok(fixtures::revision()));
+    assert_eq!(new_revision("cs-tier-1", Some(&skill), false), Ok(fixtures::revision()));
 }
 
 #[test]
@@ -142,12 +142,57 @@ fn new_status<S: serde::de::DeserializeOwned>() -> S {
 fn a_job_waits_for_a_skill_that_was_just_edited() {
     let mut edited = skill(&ALL_TRUE);
     edited.0.as_mut().unwrap().metadata.generation = Some(3);
-    assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
+    assert_eq!(new_revision("cs-tier-1", Some(&edited), false).unwrap_err().reason, Reason::SkillNotReady);
     edited.0.as_mut().unwrap().status = Some(new_status());
-    assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
+    assert_eq!(new_revision("cs-tier-1", Some(&edited), false).unwrap_err().reason, Reason::SkillNotReady);
     edited.0.as_mut().unwrap().status = None::<SkillStatus>;
-    assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
-    assert_eq!(current_revision("cs-tier-1", None).unwrap_err().reason, Reason::SkillNotFound);
+    assert_eq!(new_revision("cs-tier-1", Some(&edited), false).unwrap_err().reason, Reason::SkillNotReady);
+    assert_eq!(new_revision("cs-tier-1", None, false).unwrap_err().reason, Reason::SkillNotFound);
+}
+
+/// The revision of new Jobs of a Skill that needs a validated one, and has passed on none or on this one.
+#[rstest]
+#[case::validated(Some("orders-1"), false, Ok("orders-1"))]
+#[case::a_validation(Some("orders-1"), true, Ok(""))]
+#[case::none_is_validated(None, false, Err(Reason::NotValidated))]
+#[case::the_first_validation(None, true, Ok(""))]
+fn new_jobs_run_on_the_latest_validated_revision(
+    #[case] validated: Option<&str>,
+    #[case] validates: bool,
+    #[case] expected: Result<&str, Reason>,
+) {
+    let mut required = skill(&[ALL_TRUE[0], ALL_TRUE[1], ALL_TRUE[2], ("Validated", "False", "greets failed")]);
+    let spec = &mut required.0.as_mut().unwrap().spec;
+    spec.engine = serde_json::from_value(json!({ "validation": { "requireFor": "run" } })).unwrap();
+    let status = required.0.as_mut().unwrap().status.as_mut().unwrap();
+    status.validated_revision =
+        validated.map(|name| RevisionRef { name: name.into(), digest: Digest::of_bytes(b"earlier") });
+    match (new_revision("cs-tier-1", Some(&required), validates), expected) {
+        (Ok(found), Ok("")) => assert_eq!(found, fixtures::revision()),
+        (Ok(found), Ok(name)) => assert_eq!(found.name, name),
+        (Err(wait), Err(reason)) => {
+            assert_eq!(wait.reason, reason);
+            assert!(wait.message.contains("requireFor") && wait.message.contains("greets failed"), "{}", wait.message);
+        }
+        (found, expected) => panic!("{found:?} instead of {expected:?}"),
+    }
+}
+
+#[test]
+fn a_test_of_an_earlier_revision_ends_before_it_starts() {
+    let mut skill = skill(&ALL_TRUE);
+    skill.0.as_mut().unwrap().metadata.uid = Some("u-skill".into());
+    let current = RevisionRef { name: "cs-tier-1-2".into(), digest: Digest::of_bytes(b"2") };
+    let mut job = fixtures::job();
+    job.metadata.name = Some(names::validation_job("cs-tier-1", &Digest::of_bytes(b"1")));
+    job.spec.mode = Some(bloomery_crds::v1alpha1::JobMode::Validate);
+    let refusal = |job: &Job| refuse_other_revision(job, Some(&skill), &current);
+    assert_eq!(refusal(&job), Ok(()), "a person has created it");
+    job.metadata.owner_references = Some(vec![owned::owner_reference(skill.0.as_ref().unwrap()).unwrap()]);
+    let Err(Blocked::Never(end)) = refusal(&job) else { panic!("the Job is not ended") };
+    assert!(end.outcome.code == OutcomeCode::Cancelled && end.outcome.message.contains("cs-tier-1-2"), "{end:?}");
+    job.metadata.name = Some(names::validation_job("cs-tier-1", &current.digest));
+    assert_eq!(refusal(&job), Ok(()));
 }
 
 #[test]
@@ -155,7 +200,7 @@ fn no_job_starts_with_a_skill_that_is_being_deleted() {
     let mut deleting = skill(&ALL_TRUE);
     let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(fixtures::at(0));
     deleting.0.as_mut().unwrap().metadata.deletion_timestamp = Some(now);
-    assert_eq!(current_revision("cs-tier-1", Some(&deleting)).unwrap_err().reason, Reason::SkillNotFound);
+    assert_eq!(new_revision("cs-tier-1", Some(&deleting), false).unwrap_err().reason, Reason::SkillNotFound);
 }
 
 fn stored(text: &str) -> ConfigMap {

@@ -6,14 +6,20 @@ use crate::mcp_container::scripts;
 use bloomery_crds::names;
 use bloomery_crds::run::{self, McpEndpoint, REVISION_KEY, Revision};
 use bloomery_crds::scripts::revision_key;
-use bloomery_crds::v1alpha1::{RevisionRef, SkillSpec};
+use bloomery_crds::v1alpha1::{Engine, RevisionRef, SkillSpec, Validation};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 /// Builds the revision, and the reference by which Jobs name it.
 pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), InvalidSkill> {
     let endpoint = skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) });
-    // The maximum applies at once, to all Jobs of the Skill. A change of it must not create another revision.
-    let spec = SkillSpec { max_running_jobs: None, ..skill.spec.clone() };
+    // The maximum applies at once, to all Jobs of the Skill, and so do most settings of the validation. A change of them must not create
+    // another revision.
+    let compiled = |engine: &Engine| {
+        let validation = engine.validation.as_ref().and_then(Validation::of_revision);
+        Engine { validation, ..engine.clone() }
+    };
+    let engine = skill.spec.engine.as_ref().map(compiled);
+    let spec = SkillSpec { max_running_jobs: None, engine, ..skill.spec.clone() };
     let revision = Revision { scripts: scripts::endpoint(&spec), ..Revision::new(&skill.name, spec, endpoint) };
     let sealed = run::seal(&revision)
         .map_err(|error| InvalidSkill::new(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
@@ -71,6 +77,18 @@ mod tests {
         let before = build_valid(&skill);
         skill.spec.max_running_jobs = Some(2);
         assert_eq!(build_valid(&skill), before);
+    }
+
+    #[test]
+    fn of_the_validation_only_the_settings_of_the_tests_change_the_revision() {
+        let with = |validation: serde_json::Value| {
+            let mut skill = fixtures::with_service();
+            skill.spec.engine = serde_json::from_value(serde_json::json!({ "validation": validation })).unwrap();
+            build_valid(&skill)
+        };
+        let before = with(serde_json::json!({}));
+        assert_eq!(with(serde_json::json!({"tokens": 9000})), before);
+        assert_ne!(with(serde_json::json!({"runs": 3})), before);
     }
 
     #[test]

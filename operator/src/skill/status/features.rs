@@ -1,8 +1,10 @@
 //! Observes whether the features of a Skill have passed on its current revision.
 
+use super::super::test_job::{DEBOUNCE, TestJob, is_wanted, name_of};
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
+use crate::status::requires_validation;
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
-use bloomery_crds::v1alpha1::{Feature, FeatureStatus, RevisionRef, Skill};
+use bloomery_crds::v1alpha1::{Feature, FeatureResult, FeatureStatus, RevisionRef, Skill};
 
 /// The condition that this module computes.
 const KIND: ConditionType = ConditionType::Validated;
@@ -13,21 +15,43 @@ pub(super) fn kept(skill: &Skill, results: Vec<FeatureStatus>) -> Vec<FeatureSta
     results.into_iter().filter(is_kept).collect()
 }
 
-/// Returns the condition; none if the Skill has no features, or other Skills test all of them.
+/// Returns the results with those that the Job of the current revision has found, and that are not recorded: the Skill has had another
+/// revision meanwhile.
+pub(super) fn with_found(
+    recorded: Vec<FeatureStatus>,
+    revision: Option<&RevisionRef>,
+    test_job: &TestJob,
+) -> Vec<FeatureStatus> {
+    let (Some(revision), TestJob::Ended(found)) = (revision, test_job) else { return recorded };
+    let is_recorded = |result: &FeatureStatus| {
+        recorded.iter().any(|recorded| recorded.name == result.name && recorded.revision == result.revision)
+    };
+    let missing = found.iter().filter(|result| result.revision == revision.name && !is_recorded(result));
+    let missing: Vec<FeatureStatus> = missing.cloned().collect();
+    let is_replaced = |recorded: &FeatureStatus| missing.iter().any(|result| result.name == recorded.name);
+    let kept: Vec<FeatureStatus> = recorded.into_iter().filter(|recorded| !is_replaced(recorded)).collect();
+    missing.into_iter().chain(kept).take(FeatureResult::MAX_RESULTS).collect()
+}
+
+/// Returns the condition; none if the Skill has no features, or other Skills test all of them. `validated` is the latest revision before
+/// this one on which all features have passed.
 pub(super) fn observation(
     skill: &Skill,
-    revision: Option<&RevisionRef>,
+    (revision, validated): (Option<&RevisionRef>, Option<&RevisionRef>),
     results: &[FeatureStatus],
 ) -> Option<Observation> {
     let features = skill.spec.features.iter().filter(|feature| feature.subskill().is_none());
     let features: Vec<&Feature> = features.collect();
-    let revision = revision.filter(|_| !features.is_empty())?.name.as_str();
+    let reference = revision.filter(|_| !features.is_empty())?;
+    let revision = reference.name.as_str();
     let result_of =
         |feature: &Feature| results.iter().find(|result| result.name == feature.name && result.revision == revision);
+    let effect = effect_on_jobs(skill, reference, validated);
     let failed = features.iter().filter_map(|feature| result_of(feature)).filter(|result| !result.passed);
     let failed: Vec<String> = failed.map(failure).collect();
     if !failed.is_empty() {
-        return Some(Observation::fails(KIND, Reason::FeatureFailed, join_sentences(&failed, MAX_LIST_BYTES)));
+        let failures = join_sentences(&failed, MAX_LIST_BYTES.saturating_sub(effect.len()));
+        return Some(Observation::fails(KIND, Reason::FeatureFailed, format!("{failures}{effect}")));
     }
     let untested = features.iter().filter(|feature| result_of(feature).is_none());
     let untested: Vec<&str> = untested.map(|feature| feature.name.as_str()).collect();
@@ -36,8 +60,27 @@ pub(super) fn observation(
         return Some(Observation::holds(KIND, Reason::FeaturesPassed, message));
     }
     let names = untested.join(", ");
-    let message = format!("no Job has tested {names} on {revision}: create a Job with mode: Validate");
+    let remedy = if is_wanted(skill) {
+        let (job, delay) = (name_of(skill, reference), DEBOUNCE.as_secs());
+        format!(
+            "the Job {job} tests the Skill once it is ready and {delay} s unchanged. If that Job has ended, delete it to test again"
+        )
+    } else {
+        "create a Job with mode: Validate".to_owned()
+    };
+    let end = if effect.is_empty() { "" } else { "." };
+    let message = format!("no Job has tested {names} on {revision}: {remedy}{end}{effect}");
     Some(Observation { kind: KIND, holds: None, reason: Reason::NotValidated, message })
+}
+
+/// Returns the sentence about the revision that new Jobs run on, after a blank; empty if it is the current one.
+fn effect_on_jobs(skill: &Skill, current: &RevisionRef, validated: Option<&RevisionRef>) -> String {
+    match validated {
+        _ if !requires_validation(skill) => String::new(),
+        Some(validated) if validated == current => String::new(),
+        Some(validated) => format!(" New Jobs run {}, the latest revision that has passed.", validated.name),
+        None => " New Jobs wait, because no revision has passed yet.".to_owned(),
+    }
 }
 
 /// Returns the sentence about a feature that has failed.
@@ -98,8 +141,58 @@ mod tests {
         let results: Vec<_> = results.iter().map(|(name, passed, on)| result(name, *passed, on)).collect();
         let revision = RevisionRef { name: "orders-2".into(), digest: Digest::of_bytes(b"") };
         let expected = Observation { kind: KIND, holds, reason, message: message.into() };
-        assert_eq!(observation(&skill(), Some(&revision), &results), Some(expected));
-        assert_eq!(observation(&fixtures::without_server(), Some(&revision), &results), None);
+        assert_eq!(observation(&skill(), (Some(&revision), None), &results), Some(expected));
+        assert_eq!(observation(&fixtures::without_server(), (Some(&revision), None), &results), None);
+    }
+
+    #[rstest]
+    #[case::failed(
+        &[("greets", false, "orders-2")], Some("orders-1"),
+        "greets failed in the Job nightly: nobody was greeted. New Jobs run orders-1, the latest revision that has passed."
+    )]
+    #[case::failed_before_any_has_passed(
+        &[("greets", false, "orders-2")], None,
+        "greets failed in the Job nightly: nobody was greeted. New Jobs wait, because no revision has passed yet."
+    )]
+    #[case::failed_after_it_had_passed(
+        &[("greets", false, "orders-2")], Some("orders-2"), "greets failed in the Job nightly: nobody was greeted."
+    )]
+    #[case::not_tested(
+        &[("greets", true, "orders-2")], Some("orders-1"),
+        "no Job has tested refuses on orders-2: create a Job with mode: Validate. New Jobs run orders-1, the latest revision that has passed."
+    )]
+    fn the_condition_names_the_revision_of_new_jobs(
+        #[case] results: &[(&str, bool, &str)],
+        #[case] validated: Option<&str>,
+        #[case] message: &str,
+    ) {
+        let mut skill = skill();
+        skill.spec.engine = serde_json::from_value(json!({"validation": {"requireFor": "run"}})).unwrap();
+        let results: Vec<_> = results.iter().map(|(name, passed, on)| result(name, *passed, on)).collect();
+        let revision = |name: &str| RevisionRef { name: name.into(), digest: Digest::of_bytes(b"") };
+        let (current, validated) = (revision("orders-2"), validated.map(revision));
+        let found = observation(&skill, (Some(&current), validated.as_ref()), &results);
+        assert_eq!(found.unwrap().message, message);
+    }
+
+    #[test]
+    fn the_condition_names_the_job_that_tests_a_new_revision() {
+        let mut skill = skill();
+        skill.spec.engine = serde_json::from_value(json!({"validation": {"onChange": true}})).unwrap();
+        let revision = RevisionRef { name: "orders-2".into(), digest: Digest::of_bytes(b"2") };
+        let message = observation(&skill, (Some(&revision), None), &[]).unwrap().message;
+        assert!(message.contains(&name_of(&skill, &revision)) && message.contains("10 s unchanged"), "{message}");
+    }
+
+    #[test]
+    fn results_of_the_current_revision_are_found_again() {
+        let revision = RevisionRef { name: "orders-1".into(), digest: Digest::of_bytes(b"1") };
+        let recorded = vec![result("greets", true, "orders-2"), result("refuses", true, "orders-1")];
+        let found = [("greets", "orders-1"), ("refuses", "orders-1"), ("lists", "orders-0")];
+        let found = TestJob::Ended(found.map(|(name, on)| result(name, false, on)).into());
+        let all = with_found(recorded.clone(), Some(&revision), &found);
+        assert_eq!(all, [result("greets", false, "orders-1"), result("refuses", true, "orders-1")]);
+        assert_eq!(with_found(recorded.clone(), Some(&revision), &TestJob::Unfinished), recorded);
     }
 
     #[test]

@@ -95,6 +95,7 @@ fn a_correct_skill_has_no_findings() {
 #[case::feature_without_section(json!({"docs": "# Refunds", "features": [feature(&json!({"skillMdRef": "#refnuds"}))]}), "spec.features[0].ext.skillMdRef")]
 #[case::feature_without_script(json!({"features": [feature(&json!({"script": "check.sh"}))]}), "spec.features[0].ext.script")]
 #[case::feature_without_subskill(json!({"skills": ["find"], "features": [feature(&json!({"subskill": "look"}))]}), "spec.features[0].ext.subskill")]
+#[case::validation_without_features(json!({"features": [], "engine": {"validation": {"onChange": true}}}), "spec.engine.validation.onChange")]
 #[case::texts_that_are_too_large(json!({"docs": "x".repeat(65_537)}), "spec.docs")]
 #[case::resource_twice(json!({"resources": [{"name": "a", "type": "filesystem"}, {"name": "a", "type": "credential"}]}), "spec.resources[1].name")]
 fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {

@@ -4,26 +4,27 @@ use crate::conversation::Conversation;
 use crate::event::Event;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::v1alpha1::{Feature, FeatureResult};
+use bloomery_crds::v1alpha1::{Feature, FeatureResult, Usage};
 
 /// The next step of a Job that validates its Skill.
 #[derive(Debug, PartialEq)]
 pub enum ValidationStep<'a> {
     /// Test a feature within these limits, and record [`Event::FeatureTested`].
     Test(&'a Feature, EffectiveLimits),
-    /// Record the end of the Job.
-    End(Event),
+    /// Record this event: the end of the Job, or the result of a feature that cannot be tested any more.
+    Record(Event),
     /// Nothing: the Job has ended.
     Done,
 }
 
-/// Returns the next step of a validation. The limits of the Job for tokens and time are those of all tests together.
+/// Returns the next step of a validation. The limits of the Job for tokens and time are those of all tests together. A feature without a
+/// result has failed when one of them is reached.
 pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
     if conversation.outcome().is_some() {
         return ValidationStep::Done;
     }
     let end = |code, message: &str| {
-        ValidationStep::End(Event::Finished { outcome: Outcome::new(code, message), result: None })
+        ValidationStep::Record(Event::Finished { outcome: Outcome::new(code, message), result: None })
     };
     if let Some(code) = conversation.demanded_end() {
         return end(code, "The Job was ended before all features were tested.");
@@ -31,7 +32,7 @@ pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
     let (run, validation) = (conversation.run(), &conversation.validation);
     let tested_here = || run.skill.features.iter().filter(|feature| feature.subskill().is_none());
     let Some(feature) = tested_here().find(|feature| validation.result_of(&feature.name).is_none()) else {
-        let (code, message) = conclusion(validation.results());
+        let (code, message) = conclusion(&validation.results().collect::<Vec<_>>());
         return end(code, &message);
     };
     let limits = EffectiveLimits {
@@ -39,18 +40,26 @@ pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
         duration_seconds: run.limits.duration_seconds.saturating_sub(conversation.budget().worked_ms() / 1000),
         ..run.limits
     };
-    let spent = |what: &str| format!("A limit is reached before the feature {:?} was tested: {what}.", feature.name);
     if limits.tokens == 0 {
-        return end(OutcomeCode::TokenLimit, &spent(&format!("{} tokens", run.limits.tokens)));
+        let spent = format!("{} tokens", run.limits.tokens);
+        return ValidationStep::Record(untested(feature, OutcomeCode::TokenLimit, &spent));
     }
     if limits.duration_seconds == 0 {
-        return end(OutcomeCode::DurationLimit, &spent(&format!("{} s of work", run.limits.duration_seconds)));
+        let spent = format!("{} s of work", run.limits.duration_seconds);
+        return ValidationStep::Record(untested(feature, OutcomeCode::DurationLimit, &spent));
     }
     ValidationStep::Test(feature, limits)
 }
 
+/// Returns the failed test of a feature that is not tested, because a limit of the Job is reached.
+fn untested(feature: &Feature, code: OutcomeCode, spent: &str) -> Event {
+    let reason = format!("{code}: The tests have reached the limit of the Job, {spent}, before this one.");
+    let result = FeatureResult { name: feature.name.clone(), reason: Some(reason), ..FeatureResult::default() };
+    Event::FeatureTested { result, usage: Usage::default() }
+}
+
 /// Returns the outcome of a Job that has tested all features.
-fn conclusion(results: &[FeatureResult]) -> (OutcomeCode, String) {
+fn conclusion(results: &[&FeatureResult]) -> (OutcomeCode, String) {
     let failed: Vec<&str> = results.iter().filter(|result| !result.passed).map(|result| result.name.as_str()).collect();
     match (results.len(), failed.len()) {
         (0, _) => {
@@ -72,19 +81,26 @@ mod tests {
     use crate::fixture::{World, run};
     use crate::run::Run;
     use bloomery_crds::outcome::Phase;
-    use bloomery_crds::v1alpha1::{SkillSpec, Usage};
+    use bloomery_crds::v1alpha1::{Engine, SkillSpec, Validation};
     use rstest::rstest;
     use serde_json::json;
 
     /// Returns a Job that validates a Skill with two features, and one that another Skill tests.
     fn validating() -> World {
+        repeating(&Validation::default())
+    }
+
+    /// Returns a Job that validates the same Skill with these settings.
+    fn repeating(validation: &Validation) -> World {
         let feature = |name: &str, ext| json!({"name": name, "testScenario": "x", "expectedResult": "y", "ext": ext});
         let features = json!([
             feature("greets", json!({})),
             feature("lists", json!({"subskill": "lister"})),
             feature("refuses", json!({})),
         ]);
-        let skill = SkillSpec { features: serde_json::from_value(features).unwrap(), ..run().skill };
+        let engine = Engine { validation: Some(validation.clone()), ..run().skill.engine.unwrap_or_default() };
+        let features = serde_json::from_value(features).unwrap();
+        let skill = SkillSpec { features, engine: Some(engine), ..run().skill };
         World::new(Run { skill, ..run() }, Vec::new(), |_, _| panic!("a validation calls no tool itself"))
     }
 
@@ -97,8 +113,8 @@ mod tests {
     fn step(world: &World) -> String {
         match next(&world.conversation) {
             ValidationStep::Test(feature, _) => feature.name.clone(),
-            ValidationStep::End(Event::Finished { outcome, .. }) => outcome.code.to_string(),
-            ValidationStep::End(event) => panic!("{event:?}"),
+            ValidationStep::Record(Event::Finished { outcome, .. }) => outcome.code.to_string(),
+            ValidationStep::Record(event) => panic!("{event:?}"),
             ValidationStep::Done => "done".to_owned(),
         }
     }
@@ -113,7 +129,7 @@ mod tests {
         assert_eq!(step(&world), "refuses", "a feature of another Skill is left out");
         world.record(tested("refuses", passed, 5));
         assert_eq!(step(&world), code);
-        let ValidationStep::End(end) = next(&world.conversation) else { panic!("not the end") };
+        let ValidationStep::Record(end) = next(&world.conversation) else { panic!("not the end") };
         world.record(end);
         assert_eq!(step(&world), "done");
         let status = status(&world);
@@ -129,8 +145,39 @@ mod tests {
         world.record(tested("greets", true, 10));
         let ValidationStep::Test(_, left) = next(&world.conversation) else { panic!("no test") };
         assert_eq!(left, EffectiveLimits { tokens: all.tokens - 10, ..all });
-        world.record(tested("greets", true, all.tokens));
-        assert_eq!(step(&world), "TokenLimit");
+    }
+
+    #[test]
+    fn features_without_a_result_have_failed_when_the_tokens_are_used_up() {
+        let mut world = repeating(&Validation { runs: Some(3), ..Validation::default() });
+        let all = world.conversation.run().limits.tokens;
+        world.record(tested("greets", true, all));
+        for _ in ["greets", "refuses"] {
+            let ValidationStep::Record(untested) = next(&world.conversation) else { panic!("not the end") };
+            world.record(untested);
+        }
+        assert_eq!(step(&world), "FeatureFailed");
+        let results = status(&world).features;
+        let limit = format!("TokenLimit: The tests have reached the limit of the Job, {all} tokens, before this one.");
+        let found: Vec<_> = results.iter().map(|result| (result.passed, result.reason.clone().unwrap())).collect();
+        assert_eq!(found, [(false, format!("1 of 2 tests failed: {limit}")), (false, limit)]);
+    }
+
+    #[test]
+    fn each_feature_is_tested_until_its_result_is_certain() {
+        let mut world = repeating(&Validation { runs: Some(3), pass_rate: Some(0.66), ..Validation::default() });
+        world.record(tested("greets", false, 1));
+        assert_eq!((step(&world).as_str(), status(&world).features.len()), ("greets", 0));
+        world.record(tested("greets", true, 2));
+        world.record(tested("greets", true, 4));
+        world.record(tested("refuses", false, 8));
+        assert_eq!(step(&world), "refuses");
+        world.record(tested("refuses", false, 16));
+        assert_eq!(step(&world), "FeatureFailed", "the third test cannot change the result");
+        let features = status(&world).features;
+        let found: Vec<_> = features.iter().map(|result| (result.passed, result.tokens)).collect();
+        assert_eq!(found, [(true, 7), (false, 24)]);
+        assert_eq!(features[0].reason.as_deref(), Some("1 of 3 tests failed: "));
     }
 
     #[test]
