@@ -57,7 +57,7 @@ mod tests {
             self.tools.iter().find(|tool| tool.name == name).unwrap()
         }
 
-        async fn call(&self, tool: &str, arguments: &str, within: Duration) -> CallResult {
+        pub(crate) async fn call(&self, tool: &str, arguments: &str, within: Duration) -> CallResult {
             self.call_with_progress(tool, arguments, within).await.0
         }
 
