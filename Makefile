@@ -18,7 +18,11 @@ demo: ## Start a local cluster, install the operator and run example Jobs
 	@hack/demo
 
 .PHONY: test
-test: test-fast sdk-test e2e ## Run all tests
+test: test-fast sdk-test e2e-core ## Run the tests that CI runs: those without a cluster, and the core stories
+
+.PHONY: test-all
+test-all: export BLOOMERY_EVERY_CASE := yes
+test-all: test-fast sdk-test e2e ## Run all tests: every case, and every story; takes an hour
 
 .PHONY: transcript
 transcript: ## Record the transcript in docs/how-to/approve.md from the demo
@@ -37,8 +41,12 @@ sdk-test: ## Test the scripted model with the providers' own SDKs
 	@$(STEP) "the providers' SDKs" hack/sdk-test
 
 .PHONY: e2e
-e2e: cluster-up images ## Run the stories on the local cluster; FILTER=<name> selects some
+e2e: cluster-up images ## Run every story on the local cluster; FILTER=<name> selects some
 	@$(STEP) "stories on the cluster" hack/e2e $(FILTER)
+
+.PHONY: e2e-core
+e2e-core: cluster-up images ## Run the stories of e2e/core-stories, which protect each promise once
+	@$(STEP) "core stories on the cluster" hack/e2e --core
 
 .PHONY: bench
 bench: ## Measure the engine against a bare client, and the report endpoint; ONLY=<section> selects a section

@@ -10,7 +10,7 @@ import yaml
 
 # The rights that remain in the ClusterRole: resources and verbs.
 OF_CLUSTER = {
-    "namespaces": {"get", "list", "watch"},
+    "namespaces": {"list", "watch"},
     "validatingadmissionpolicies": {"list", "watch"},
     "validatingadmissionpolicybindings": {"list", "watch"},
     "tokenreviews": {"create"},

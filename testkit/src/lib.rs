@@ -18,6 +18,7 @@
 //! |---|---|
 //! | conversations for the scripted model, written in Rust | [`script`] |
 //! | Skills of a shop that refunds orders | [`skills`] |
+//! | the distance between the cases of a long test | [`sample`] |
 //! | conversations that end the same way on a cluster and in local mode | [`suite`] |
 //! | a conversation of twelve answers, to interrupt anywhere | [`twelve_steps`] |
 //! | typed values of JSON literals | [`json`] |
@@ -53,6 +54,7 @@ pub mod recording_model;
     reason = "it is part of tests, which fail by panicking"
 )]
 pub mod report_server;
+pub mod sample;
 #[expect(
     clippy::expect_used,
     clippy::missing_panics_doc,

@@ -1,9 +1,10 @@
 //! Skills of a story.
 
 use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{
-    McpContainer, McpEgress, McpScope, McpServer, McpService, McpTransport, Policy, Skill, SkillSpec, SkillStatus,
-    ToolPolicy,
+    McpContainer, McpEgress, McpScope, McpServer, McpService, McpTransport, Memory, Policy, ReclaimPolicy, Skill,
+    SkillSpec, SkillStatus, ToolPolicy,
 };
 use bloomery_testkit::skills::{add_tier_one_rules, refunds};
 use futures::future::BoxFuture;
@@ -147,6 +148,13 @@ impl SkillDraft<'_> {
         &self.skill
     }
 
+    /// Removes its directory of the memory when it is deleted.
+    #[must_use]
+    pub fn with_reclaimed_memory(self) -> Self {
+        let memory = Memory { reclaim_policy: Some(ReclaimPolicy::Delete), ..Memory::default() };
+        self.with(|spec| spec.memory = Some(memory))
+    }
+
     /// Runs another image as its MCP server.
     #[must_use]
     pub fn running(self, image: &str) -> Self {
@@ -189,6 +197,12 @@ impl SkillHandle<'_> {
     pub async fn until_reason(&self, kind: ConditionType, reason: &str, parts: &[&str]) {
         let what = format!("{kind} with the reason {reason} and a message that names {parts:?}");
         self.until(&what, |status| condition_message(&status.conditions, kind, reason, parts).is_some()).await;
+    }
+
+    /// Waits until the Skill has the finalizer that keeps it until its directory is removed.
+    pub async fn until_finalizer(&self) {
+        let has_finalizer = |skill: &Skill| skill.finalizers().iter().any(|found| found == names::FINALIZER_MEMORY);
+        until(&self.tenant.api::<Skill>(), &self.name, "the finalizer of the memory", has_finalizer).await;
     }
 
     /// Deletes the Skill and does not wait for its removal.

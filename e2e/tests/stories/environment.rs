@@ -6,9 +6,13 @@ use std::time::Duration;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Skill;
 use bloomery_e2e::harness::machine::Process;
-use bloomery_e2e::harness::{Tenant, cluster, eventually, operator, refund_of, story, story_alone};
+use bloomery_e2e::harness::{
+    Tenant, cluster, command, eventually, operator, refund_of, refunds, story, story_alone, until,
+};
 use bloomery_testkit::json::typed;
-use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, PersistentVolumeClaim, Pod, PodSpec, Secret, Service};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, LimitRange, Namespace, PersistentVolumeClaim, Pod, PodSpec, Secret, Service,
+};
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
 };
@@ -20,6 +24,9 @@ const OUTAGE: Duration = Duration::from_secs(30);
 
 /// The name of the container that a policy adds to pods.
 const SIDECAR: &str = "proxy";
+
+/// The patch of docs/how-to/upgrade.md that removes the finalizer of a Skill.
+const NO_FINALIZERS: &str = r#"{"metadata": {"finalizers": null}}"#;
 
 /// The scheduling gate that a policy adds to pods.
 const GATE: &str = "queue.example/admission";
@@ -261,5 +268,36 @@ mod alone {
             .await;
         })
         .await;
+    }
+
+    /// The namespace has no pod of a Job, so only the finalizer delays its deletion.
+    #[tokio::test]
+    async fn a_skill_whose_memory_is_reclaimed_goes_by_a_command_after_the_operator_was_uninstalled() {
+        story_alone(async |tenant| {
+            let skill = tenant.skill_of("cs-tier-1", refunds()).with_reclaimed_memory().await;
+            skill.until_finalizer().await;
+            operator::uninstalled(&tenant.cluster, async || {
+                tenant.delete().await;
+                let namespaces = Api::<Namespace>::all(tenant.cluster.client.clone());
+                until(&namespaces, &tenant.namespace, "a condition that names the finalizer", is_kept_by_memory).await;
+                let page = include_str!("../../../docs/how-to/upgrade.md");
+                assert!(page.contains(&format!("patch skill cs-tier-1 --type merge --patch '{NO_FINALIZERS}'")));
+                let patch = ["patch", "skill", "cs-tier-1", "--type", "merge", "--patch", NO_FINALIZERS];
+                command::run(command::kubectl(&["--namespace", &tenant.namespace]).args(patch));
+                tenant.gone().await;
+            })
+            .await;
+        })
+        .await;
+    }
+
+    /// Returns whether a condition of a namespace says that it waits for the finalizer of a Skill.
+    fn is_kept_by_memory(namespace: &Namespace) -> bool {
+        let conditions = namespace.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let mut remaining = conditions.filter(|condition| condition.type_ == "NamespaceFinalizersRemaining");
+        remaining.any(|condition| {
+            let message = condition.message.as_deref().unwrap_or_default();
+            condition.status == "True" && message.contains(names::FINALIZER_MEMORY)
+        })
     }
 }

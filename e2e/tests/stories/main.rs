@@ -1,7 +1,7 @@
 //! Black-box stories: people, the operator and its workers on a real cluster.
 //!
-//! One binary, so that it links once; one module for each subject. `make e2e` runs all stories, and `make e2e
-//! FILTER=<name>` those with this name. `cargo test -p bloomery-e2e --test stories <name>` also builds the images and
+//! One binary, so that it links once; one module for each subject. `make e2e` runs all stories, `make e2e FILTER=<name>`
+//! those with this name, and `make e2e-core` those that `e2e/core-stories` lists, which CI runs. `cargo test -p bloomery-e2e --test stories <name>` also builds the images and
 //! installs the operator if necessary. Each story has its own namespace, so all of them can run at the same time, except for those in a
 //! module `alone`.
 

@@ -2,31 +2,20 @@
 
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::v1alpha1::{Memory, ReclaimPolicy, Skill};
+use bloomery_crds::v1alpha1::Skill;
 use bloomery_e2e::harness::{
-    JobHandle, Shop, SkillDraft, SkillHandle, Tenant, cluster, eventually, is_gone, machine, refund_of, story, until,
+    JobHandle, Shop, SkillHandle, Tenant, cluster, eventually, is_gone, machine, refund_of, story, until,
 };
 use k8s_openapi::api::core::v1::{Event, PersistentVolumeClaim, Pod};
 use kube::ResourceExt;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
-fn deleting(skill: SkillDraft<'_>) -> SkillDraft<'_> {
-    let memory = Memory { reclaim_policy: Some(ReclaimPolicy::Delete), ..Memory::default() };
-    skill.with(|spec| spec.memory = Some(memory))
-}
-
-/// Waits until a Skill has the finalizer.
-async fn has_finalizer(tenant: &Tenant, name: &str) {
-    let has_finalizer = |skill: &Skill| skill.finalizers().iter().any(|found| found == names::FINALIZER_MEMORY);
-    until(&tenant.api::<Skill>(), name, "the finalizer of the memory", has_finalizer).await;
-}
-
 /// Starts a Job of a Skill with the policy `Delete`, and waits until its model works on an answer.
 async fn at_work(tenant: &Tenant) -> (Shop, SkillHandle<'_>, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of("A-17").hold(1, "thinking"), refund_of("A-18")]).await;
-    let skill = deleting(tenant.skill("cs-tier-1")).await;
-    has_finalizer(tenant, "cs-tier-1").await;
+    let skill = tenant.skill("cs-tier-1").with_reclaimed_memory().await;
+    skill.until_finalizer().await;
     let job = tenant.job("refund").await;
     shop.model.until_held("thinking").await;
     (shop, skill, job)
@@ -56,7 +45,7 @@ async fn a_deleted_skill_ends_its_jobs_and_leaves_no_directory() {
             assert_eq!(left, ["kept"], "only the directory of the other Skill is left");
         }
         // The name can be used again.
-        deleting(tenant.skill("cs-tier-1")).await.ready().await;
+        tenant.skill("cs-tier-1").with_reclaimed_memory().await.ready().await;
     })
     .await;
 }
@@ -65,8 +54,8 @@ async fn a_deleted_skill_ends_its_jobs_and_leaves_no_directory() {
 async fn a_skill_whose_policy_is_changed_to_retain_goes_and_keeps_its_directory() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
-        let skill = deleting(tenant.skill("cs-tier-1")).await;
-        has_finalizer(tenant, "cs-tier-1").await;
+        let skill = tenant.skill("cs-tier-1").with_reclaimed_memory().await;
+        skill.until_finalizer().await;
         tenant.job("refund").await.succeeded().await;
         shop.assert_refunded_once("A-17").await;
         let retain = Patch::Merge(json!({"spec": {"memory": {"reclaimPolicy": "Retain"}}}));

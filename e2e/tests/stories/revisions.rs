@@ -1,7 +1,10 @@
-//! A Skill that changes while one of its Jobs runs.
+//! The revisions of a Skill that changes, also while one of its Jobs runs.
+
+use std::collections::BTreeSet;
 
 use bloomery_crds::conditions::ConditionType;
-use bloomery_e2e::harness::{call, conversation, eventually, refund_of, story};
+use bloomery_crds::v1alpha1::SkillStatus;
+use bloomery_e2e::harness::{call, conversation, eventually, is_gone, refund_of, refunds, story};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
 use serde_json::json;
@@ -60,6 +63,33 @@ async fn a_replaced_revision_is_reported_and_created_again_after_its_deletion() 
         tenant.remove::<ConfigMap>(&revision.name).await;
         skill.ready().await;
         assert_eq!(maps.get(&revision.name).await.expect("it is there again").data, stored.data);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_the_revisions_that_no_job_uses_the_newest_two_stay() {
+    story(async |tenant| {
+        tenant.model("default").await;
+        let mut revisions = BTreeSet::new();
+        for version in 1..=4 {
+            let skill = tenant.skill_of("cs-tier-1", refunds()).with(|spec| spec.version = Some(version)).await;
+            let is_new =
+                |status: &SkillStatus| status.revision.as_ref().is_some_and(|it| !revisions.contains(&it.name));
+            let revision = skill.until("another revision", is_new).await.revision.expect("a revision");
+            revisions.insert(revision.name);
+        }
+        let maps = tenant.api::<ConfigMap>();
+        eventually("one of the four revisions to be deleted", async || {
+            let mut left = Vec::new();
+            for revision in &revisions {
+                if !is_gone(&maps, revision).await {
+                    left.push(revision);
+                }
+            }
+            if left.len() == 3 { Ok(()) } else { Err(left.len()) }
+        })
+        .await;
     })
     .await;
 }

@@ -71,6 +71,9 @@ pub async fn reclaim(skill: &Skill, context: &Context) -> Result<Action, Error> 
         Step::Wait => {}
         Step::Recreate => delete_pod(skill, pod.as_deref(), context).await?,
         Step::Create(time_limit) => {
+            if !exists(skill, context).await? {
+                return Ok(Action::await_change());
+            }
             let reclaimed = ReclaimedSkill { namespace: &namespace, name: &name, uid: &uid };
             let is_single_node = is_memory_single_node(claim.as_deref());
             let pod = build_reclaim_pod(reclaimed, &context.settings.worker, is_single_node, time_limit);
@@ -100,6 +103,15 @@ impl PodCreation {
     fn is_namespace_gone(self) -> bool {
         self == Self::NamespaceGone
     }
+}
+
+/// Returns whether the API server has the Skill. Directly after its removal, the cache shows it without its pod. Another pod would remove
+/// the directory of the next Skill with this name.
+async fn exists(skill: &Skill, context: &Context) -> Result<bool, Error> {
+    let (namespace, name) = (skill.namespace().unwrap_or_default(), skill.name_any());
+    let api: Api<Skill> = Api::namespaced(context.client.clone(), &namespace);
+    let stored = api.get_opt(&name).await.map_err(Error::api(format!("read Skill {namespace}/{name}")))?;
+    Ok(stored.is_some_and(|stored| stored.uid() == skill.uid()))
 }
 
 /// Creates the pod. A refusal, such as by a quota, is logged: the next check tries again.

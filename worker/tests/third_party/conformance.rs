@@ -2,10 +2,12 @@
 
 use crate::server::{install, node};
 use crate::tests::Job;
+use bloomery_mcp::CallOutcome;
 use serde_json::Value;
 use std::env;
 use std::fs;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// The scenarios that must pass.
 const SCENARIOS: [&str; 3] = ["initialize", "tools_call", "sse-retry"];
@@ -21,6 +23,9 @@ const OAUTH: &str = "auth/";
 
 /// The variable in which the suite passes the scenario.
 const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
+
+/// The time limit of a call. A server that asks a user waits for longer.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// The check of the time before a stream is resumed.
 const TIMING: &str = "client-sse-retry-timing";
@@ -83,7 +88,9 @@ async fn the_client_of_a_scenario() {
     let arguments = if env::var(SCENARIO).unwrap() == "tools_call" { r#"{"a":2,"b":3}"# } else { "{}" };
     let job = Job::at(url).await;
     for name in job.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>() {
-        job.completed(&name, arguments).await;
+        let CallOutcome::Completed { .. } = job.call(&name, arguments, TIME_LIMIT).await.outcome else {
+            panic!("{name} was not completed");
+        };
     }
     job.client.close().await;
 }

@@ -57,7 +57,7 @@ mod tests {
             self.tools.iter().find(|tool| tool.name == name).unwrap()
         }
 
-        async fn call(&self, tool: &str, arguments: &str, within: Duration) -> CallResult {
+        pub(crate) async fn call(&self, tool: &str, arguments: &str, within: Duration) -> CallResult {
             self.call_with_progress(tool, arguments, within).await.0
         }
 
@@ -86,7 +86,7 @@ mod tests {
             (called, progress.into_inner())
         }
 
-        pub(crate) async fn completed(&self, tool: &str, arguments: &str) -> (String, Option<Value>, Vec<Vec<u8>>) {
+        async fn completed(&self, tool: &str, arguments: &str) -> (String, Option<Value>, Vec<Vec<u8>>) {
             match self.call(tool, arguments, PLENTY).await.outcome {
                 CallOutcome::Completed { text, structured, media } => (text, structured, media),
                 other => panic!("{tool}: {other:?}"),

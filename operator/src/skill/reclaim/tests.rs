@@ -113,6 +113,16 @@ async fn a_pod_removes_the_directory_once_the_workers_have_ended_and_then_the_sk
 }
 
 #[tokio::test]
+async fn a_skill_that_is_gone_but_still_cached_gets_no_other_pod() {
+    let api = deleted(1);
+    let skill = serde_json::from_value(api.get(SKILL)).unwrap();
+    let operator = api.operator().await;
+    api.remove(SKILL);
+    assert_eq!(Box::pin(reconcile(skill, operator)).await.unwrap(), Action::await_change());
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
 async fn a_started_job_without_a_pod_ends_first() {
     let api = deleted(1);
     api.put(JOB, json!({

@@ -4,6 +4,7 @@ use super::*;
 use crate::fixture::volatile::{Crash, Keeps, Volatile};
 use bloomery_engine::line::Entry;
 use bloomery_journal::fixture::checks::{answers, assert_allowed, assert_kept, interrupted_tool, parse};
+use bloomery_testkit::sample;
 use bloomery_testkit::twelve_steps::ANSWERS;
 use rstest::rstest;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ async fn after_a_power_loss_at_any_operation_the_run_ends_as_without_it(
     let (undisturbed, operations) = undisturbed(&mut stand).await;
     assert!(operations > 100, "{operations}");
     let mut during_refund = 0;
-    for crash in (0..operations).map(crash) {
+    for crash in (0..operations).step_by(sample::distance()).map(crash) {
         let disk = disk(&mut stand);
         disk.crash_at(crash);
         let _ = stand.run_with(1, disk.clone(), Stop::default()).await;

@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::v1alpha1::ResourceType;
 use bloomery_journal::fixture::faulty::{Fault, Faulty};
+use bloomery_testkit::sample;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
@@ -105,7 +106,7 @@ async fn after_a_kill_at_any_operation_a_request_with_an_effect_is_sent_at_most_
     let (_, undisturbed) = stand().await;
     undisturbed.run_with(1, files, Stop::default()).await.unwrap();
     let mut lost = 0;
-    for at in 0..operations.get() {
+    for at in (0..operations.get()).step_by(sample::distance()) {
         let (asked, stand) = stand().await;
         let _ = stand.run_with(1, Faulty::killed(at, Fault::KillAfter), Stop::default()).await;
         assert_eq!(stand.run(2).await, Exit::Finished, "{at}");

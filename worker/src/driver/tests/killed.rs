@@ -3,6 +3,7 @@
 use super::*;
 use bloomery_engine::line::Entry;
 use bloomery_journal::fixture::faulty::{Fault, Faulty};
+use bloomery_testkit::sample;
 
 /// Returns the events that no kill may change. Epochs and repeated requests are left out.
 fn acts(log: &[Entry]) -> Vec<&'static str> {
@@ -38,7 +39,7 @@ async fn after_a_kill_at_any_operation_the_run_ends_the_same_and_repeats_no_effe
     assert!(operations > 50, "{operations}");
     assert_eq!(undisturbed.contains(&"tool.progressed"), reports_progress);
     for fault in [Fault::KillBefore, Fault::KillAfter] {
-        for at in 0..operations {
+        for at in (0..operations).step_by(sample::distance()) {
             let stand = stand(reports_progress).await;
             let killed = stand.run_with(1, Faulty::killed(at, fault), Stop::default()).await;
             let left = stand.log();

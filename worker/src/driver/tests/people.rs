@@ -6,6 +6,7 @@ use bloomery_engine::event::QuestionId;
 use bloomery_engine::line::Entry;
 use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_journal::fixture::faulty::{Fault, Faulty};
+use bloomery_testkit::sample;
 use rstest::rstest;
 use serde_json::json;
 use std::sync::Arc;
@@ -162,7 +163,7 @@ async fn after_a_kill_at_any_operation_no_call_runs_unapproved_or_twice_and_nobo
     let operations = Box::pin(operations_of_a_run()).await;
     let (mut inside, mut between) = (0, 0);
     for fault in [Fault::KillBefore, Fault::KillAfter] {
-        for at in 0..operations {
+        for at in (0..operations).step_by(sample::distance()) {
             let (mut stand, first) = stand(Refund::Answers, Desk::approving()).await;
             let _ = stand.run_with(1, Faulty::killed(at, fault), Stop::default()).await;
             let left = stand.log();

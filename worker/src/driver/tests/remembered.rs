@@ -6,6 +6,7 @@ use bloomery_crds::v1alpha1::{CoreNote, ResourceType};
 use bloomery_engine::Event;
 use bloomery_engine::event::ContextKind;
 use bloomery_journal::fixture::faulty::{Fault, Faulty};
+use bloomery_testkit::sample;
 use serde_json::{Value, json};
 
 const SECRET: &str = "correct-horse-battery";
@@ -166,7 +167,7 @@ async fn after_a_kill_at_any_operation_a_note_is_written_once() {
     let operations = files.operations.clone();
     let undisturbed = stand(Some("write"), writes()).await;
     undisturbed.run_with(1, files, Stop::default()).await.unwrap();
-    for at in 0..operations.get() {
+    for at in (0..operations.get()).step_by(sample::distance()) {
         let stand = stand(Some("write"), writes()).await;
         let _ = stand.run_with(1, Faulty::killed(at, Fault::KillAfter), Stop::default()).await;
         assert_eq!(stand.run(2).await, Exit::Finished, "{at}");
