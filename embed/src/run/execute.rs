@@ -180,7 +180,7 @@ impl Children for LocalChildren<'_> {
     fn end<'a>(&'a self, request: &'a ChildRequest) -> LocalBoxFuture<'a, Option<ChildState>> {
         async move {
             let has_begun = self.has_begun(request);
-            let state = match self.run(request).await {
+            let state = match Box::pin(self.run(request)).await {
                 Ok(state) => state?,
                 Err(error) if has_begun => {
                     self.print_error(request, &error);

@@ -31,13 +31,12 @@ pub(super) fn resolve_revision(
 ) -> Result<(RevisionRef, Revision), Blocked> {
     let FetchedJob { job, status, skill, .. } = fetched;
     let for_new_jobs = || new_revision(&job.spec.skill, skill.as_deref(), job.spec.validates());
-    let reference = match &status.skill_revision {
-        Some(recorded) => recorded.clone(),
-        None => {
-            let reference = for_new_jobs()?;
-            refuse_other_revision(job, skill.as_deref(), &reference)?;
-            reference
-        }
+    let reference = if let Some(recorded) = &status.skill_revision {
+        recorded.clone()
+    } else {
+        let reference = for_new_jobs()?;
+        refuse_other_revision(job, skill.as_deref(), &reference)?;
+        reference
     };
     match open_revision(&reference, stored) {
         Ok(compiled) => Ok((reference, compiled)),
