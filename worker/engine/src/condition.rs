@@ -17,6 +17,7 @@ pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};
 pub use bloomery_cel::{Dialect, Earlier, Facts, NoFacts, Node};
 pub use defects::{Comparison, Defect, Examination, Form, ListUse, TextFault, text_fault};
 pub use error::Error;
+pub(crate) use error::without_result;
 pub(crate) use kinds::Kinds;
 pub(crate) use shape::Fields;
 pub use signature::Signature;
