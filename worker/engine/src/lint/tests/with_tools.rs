@@ -20,6 +20,7 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     }});
     let spec = json!({
         "problem": {"statement": "Help with mail"}, "policy": policy, "tools": tools,
+        "resources": [{"name": "files", "type": "filesystem"}],
         "mcpServer": {"service": {"name": "mail", "port": 8080}},
     });
     skill(&serde_json::from_value(spec).unwrap(), [("send_email", &send), ("send_money", &pay)])
@@ -175,6 +176,41 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
     assert_eq!(finding.hint.as_deref(), hint);
 }
 
+/// The author may mean a tool of the server with a similar name.
+#[rstest]
+#[case::of_files("write_file", json!({"resources": [{"name": "files", "type": "filesystem"}]}))]
+#[case::of_notes("memory_write", json!({"memory": {"bank": "write"}}))]
+#[case::of_an_api("http_request", json!({"resources": [{"name": "api", "type": "api_endpoint"}]}))]
+#[case::of_documentation("skill_doc", json!({"docs": "# Refunds"}))]
+#[case::of_features("apply_feature", json!({"features": [
+    {"name": "express", "optional": true, "testScenario": "A1 ships", "expectedResult": "It says when"},
+]}))]
+fn a_rule_for_a_core_tool_that_no_job_has_protects_nothing(#[case] tool: &str, #[case] having: Value) {
+    let errors = |fields: &Value| -> Vec<String> {
+        let mut spec = json!({
+            "problem": {"statement": "Help with mail"}, "policy": {"approvals": [{"toolId": tool}]},
+            "mcpServer": {"service": {"name": "mail", "port": 8080}},
+        });
+        spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let schema = json!({"type": "object"});
+        let found = rule_errors(&serde_json::from_value(spec).unwrap(), [("send_email", &schema)]);
+        found.into_iter().map(|finding| finding.message).collect()
+    };
+    assert_eq!(errors(&json!({})), [format!("no tool of the MCP server matches {tool:?}: the rule protects nothing")]);
+    assert_eq!(errors(&having), [""; 0]);
+}
+
+#[test]
+fn a_required_feature_that_the_prompt_shows_needs_no_tool() {
+    let spec = json!({
+        "problem": {"statement": "Help with mail"}, "policy": {"approvals": [{"toolId": "apply_feature"}]},
+        "features": [{"name": "express", "testScenario": "A1 ships", "expectedResult": "It says when"}],
+    });
+    let schema = json!({"type": "object"});
+    let found = rule_errors(&serde_json::from_value(spec).unwrap(), [("send_email", &schema)]);
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
 #[rstest]
 #[case::a_prefix_of_tools_with_other_arguments(json!({"approvals": [{"toolId": "send_*", "when": "has(args.bcc) && bcc != ''"}]}))]
 #[case::an_item_of_a_list(json!({"approvals": [{"toolId": "send_email", "when": "'x@y' in recipients"}]}))]
@@ -191,6 +227,7 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
 #[case::the_end_of_hosts_to_hold(json!({"approvals": [{"toolId": "send_email", "when": "host(body).endsWith('evil.com')"}]}))]
 #[case::the_end_of_a_text(json!({"approvals": [{"toolId": "send_email", "when": "!recipients.all(r, r.endsWith('@own.com'))"}]}))]
 #[case::dates_and_hours(json!({"approvals": [{"toolId": "send_email", "when": "body >= '2026-01-01' || body < '09'"}]}))]
+#[case::a_blocked_core_tool_that_no_job_has(json!({"tools": {"blocked": ["memory_write", "http_request"]}}))]
 #[case::a_core_tool(json!({"approvals": [{"toolId": "write_file", "when": "path != 'a.md'"}]}))]
 #[case::the_sources_of_the_items(json!({"approvals": [
     {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'read_file'))"},
