@@ -7,7 +7,7 @@ use super::known_tools::KnownTools;
 use super::lists;
 use super::unmatched;
 use crate::condition::{
-    Condition, Defect, Dialect, Earlier, Examination, Fields, ListUse, Signature, Written, written,
+    Condition, Defect, Dialect, Earlier, Examination, Fields, ListUse, Macro, OneItem, Signature, Written, written,
 };
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::cell::RefCell;
@@ -62,6 +62,7 @@ fn check(
     findings.extend(unknown_fields(written, &examined, known));
     findings.extend(impossible_texts(path, &examined));
     findings.extend(vacuous(written, &condition));
+    findings.extend(one_item(written, &condition));
     findings.extend(facts::findings(written, &condition, spec, known));
     findings
 }
@@ -115,6 +116,25 @@ fn vacuous(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
         Finding::warning(&written.path, message).hint(format!("write {earlier}('{tool}').{more} before the condition"))
     };
     allowing.into_iter().map(finding).collect()
+}
+
+/// Warns of conditions that let a call pass because of one item of a list, whatever the other items are.
+fn one_item(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
+    let not = if written.allows { "" } else { "!" };
+    let finding = |OneItem { list, by }: OneItem| {
+        let (message, hint) = match by {
+            Some(by) => (
+                format!("one item of {list} lets the call pass, whatever the other items are"),
+                format!("write {} in place of {by}()", if by == Macro::All { "exists()" } else { "all()" }),
+            ),
+            None => (
+                format!("only one item of {list} is checked, and a call may have more"),
+                format!("check each item: {not}{list}.all(it, ...)"),
+            ),
+        };
+        Finding::warning(&written.path, message).hint(hint)
+    };
+    condition.passing_by_one_item(written.allows).into_iter().map(finding).collect()
 }
 
 /// Finds the arguments that no tool of the rule has.

@@ -407,6 +407,14 @@ fn a_list_from_a_config_map_is_known() {
     json!({"approvals": [{"toolId": "send_email", "when": "!calls('send_money').all(c, c.count == 5)"}]}), "spec.policy.approvals[0].when",
     "calls('send_money').all(...) is also true if there are none"
 )]
+#[case::one_recipient_of_people(
+    json!({"approvals": [{"toolId": "send_email", "when": "!recipients.exists(to, fromUser(to))"}]}), "spec.policy.approvals[0].when",
+    "one item of recipients lets the call pass, whatever the other items are"
+)]
+#[case::the_first_recipient(
+    json!({"approvals": [{"toolId": "send_email", "when": "!fromUser(recipients[0])"}]}), "spec.policy.approvals[0].when",
+    "only one item of recipients is checked, and a call may have more"
+)]
 fn a_rule_that_may_not_mean_what_it_says_is_a_warning(
     #[case] policy: Value,
     #[case] path: &str,
