@@ -5,6 +5,7 @@
 mod arguments;
 mod defects;
 mod error;
+mod exclusive;
 mod kinds;
 mod limits;
 mod one_item;

@@ -58,6 +58,7 @@ fn check(
         examined.push(examination);
     }
     findings.extend(constant(written, &condition));
+    findings.extend(exclusive(written, &condition));
     findings.extend(unknown_arguments(written, &condition, &tools, spec, known));
     findings.extend(unknown_fields(written, &examined, known));
     findings.extend(impossible_texts(path, &examined));
@@ -79,6 +80,18 @@ fn constant(written: &Written<'_>, condition: &Condition) -> Option<Finding> {
         (false, _, false) => "the rule applies to no call",
     };
     Some(Finding::warning(&written.path, format!("the condition is always {truth}: {consequence}")))
+}
+
+/// Finds comparisons that exclude each other, so that a part of the condition does not depend on the call.
+fn exclusive(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
+    let finding = |(name, truth): (String, bool)| {
+        let value = if name.is_empty() { "a value" } else { name.as_str() };
+        let message =
+            format!("a part of the condition is constant: because of the comparisons of {value}, it is always {truth}");
+        let (instead, rule) = if truth { ("&&", "all of them must hold") } else { ("||", "one of them is enough") };
+        Finding::error(&written.path, message).hint(format!("write {instead} between the comparisons if {rule}"))
+    };
+    condition.exclusive_comparisons().into_iter().map(finding).collect()
 }
 
 /// Finds the fields within arguments that no tool of the rule has. A condition about such a field may never be true.

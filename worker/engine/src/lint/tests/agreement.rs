@@ -139,6 +139,9 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::another_type(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "amount == '600'"}]}}), Effect::Refused
 )]
+#[case::comparisons_that_exclude_each_other(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "amount < 0 && amount > 500"}]}}), Effect::Refused
+)]
 #[case::a_name_in_the_arguments(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "'amuont' in args"}]}}), Effect::Refused
 )]

@@ -130,6 +130,11 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"approvals": [{"toolId": "send_email", "when": "body.lowerAscii().matches('HTTP:')"}]}), "spec.policy.approvals[0].when",
     "lowerAscii() returns no capital letter such as 'H', so the pattern never matches", Some("write \"http:\"")
 )]
+#[case::comparisons_that_exclude_each_other(
+    json!({"approvals": [{"toolId": "send_money", "when": "amount < 0 && amount > 500"}]}), "spec.policy.approvals[0].when",
+    "a part of the condition is constant: because of the comparisons of amount, it is always false",
+    Some("write || between the comparisons if one of them is enough")
+)]
 #[case::a_number_as_a_text(
     json!({"approvals": [{"toolId": "send_email", "when": "body > '500'"}]}), "spec.policy.approvals[0].when",
     "the comparison is that of texts, letter by letter, and \"1000\" comes before \"500\": compare numbers, as in double(...) > 500.0, \
