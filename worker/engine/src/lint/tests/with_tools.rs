@@ -412,6 +412,14 @@ fn a_list_from_a_config_map_is_known() {
     json!({"approvals": [{"toolId": "send_email", "when": "!calls('send_money').all(c, c.count == 5)"}]}), "spec.policy.approvals[0].when",
     "calls('send_money').all(...) is also true if there are none"
 )]
+#[case::an_approver_of_a_rule_that_denies(
+    json!({"approvals": [{"toolId": "send_money", "when": "count > 5", "action": "deny", "approver": "boss"}]}),
+    "spec.policy.approvals[0].approver", "\"boss\" is not asked, because the rule denies calls"
+)]
+#[case::an_approver_of_a_limit_that_denies(
+    json!({"limits": [{"tool": "send_money", "count": true, "per": "job", "max": 1, "action": "deny", "approver": "boss"}]}),
+    "spec.policy.limits[0].approver", "\"boss\" is not asked, because the rule denies calls"
+)]
 #[case::one_recipient_of_people(
     json!({"approvals": [{"toolId": "send_email", "when": "!recipients.exists(to, fromUser(to))"}]}), "spec.policy.approvals[0].when",
     "one item of recipients lets the call pass, whatever the other items are"
