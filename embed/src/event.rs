@@ -4,6 +4,7 @@ use bloomery_crds::outcome::Phase;
 use bloomery_engine::Event;
 use bloomery_engine::event::{Answer, ContextPart, FullResult, PolishOutcome};
 use bloomery_engine::line::Entry;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,9 +13,10 @@ const OWN_PREFIXES: [&str; 3] = ["conversation.", "tool.", "user."];
 
 /// An event of a Job, as clients see it: a CloudEvent. It has the number and the time of the event in the log, but no text that the
 /// finalization gate has not passed, and no prompt.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JobEvent {
     /// The version of CloudEvents.
+    #[schemars(with = "String")]
     specversion: &'static str,
     /// The number of the event, as text.
     id: String,
