@@ -1,8 +1,8 @@
 //! Follows Jobs by server-sent events.
 
+use crate::path::Segments;
 use crate::problem::Problem;
 use crate::session::Session;
-use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -20,7 +20,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// is the only response after which an `EventSource` does not connect again.
 pub(crate) async fn follow<R: Runtime>(
     session: Session<R>,
-    Path(job): Path<String>,
+    Segments(job): Segments<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let after = cursor(&headers)?;

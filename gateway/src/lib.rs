@@ -15,13 +15,17 @@
 //! | `POST /api/jobs/{job}/cancel` | cancel a Job |
 //! | `GET /api/skills` | read the Skills again, and list them |
 //! | `GET /api/skills/{skill}/tools` | the tools of a Skill, after its policy |
+//!
+//! Each user has a bucket of tokens: requests that are too many get a 429. There is no CORS, so no page of another site reads anything.
 
 mod access;
 mod body;
 mod chat;
 mod events;
 mod input;
+mod path;
 mod problem;
+mod rate;
 mod read;
 mod session;
 #[cfg(test)]
@@ -31,11 +35,12 @@ pub use access::{Access, Identity, LoopbackAccess, random_token};
 pub use problem::Problem;
 pub use session::Gateway;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, Uri};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use bloomery_embed::Runtime;
+use rate::RateLimits;
 use std::future::ready;
 use std::sync::Arc;
 
@@ -58,5 +63,6 @@ pub fn router<R: Runtime, A: Access<Caller = R::Caller>>(gateway: Gateway<R, A>)
         .fallback(|uri: Uri| ready(problem::not_found(&uri)))
         .method_not_allowed_fallback(|method: Method, uri: Uri| ready(problem::method_not_allowed(&method, &uri)))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(Extension(Arc::new(RateLimits::default())))
         .with_state(Arc::new(gateway))
 }

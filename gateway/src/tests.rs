@@ -284,6 +284,30 @@ async fn another_host_or_token_reaches_no_tenant(
 }
 
 #[tokio::test]
+async fn a_user_who_sends_too_many_requests_waits() {
+    let access = LoopbackAccess::new(80, "t-1", "ada");
+    let router = router(Gateway { runtime: Recorder::default(), access, tenant: "local".into() });
+    let mut statuses = Vec::new();
+    for _ in 0..=120 {
+        let response = router.clone().oneshot(post("/api/jobs/k-1/cancel", &json!({}))).await.unwrap();
+        statuses.push(response.status());
+        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            assert_eq!(response.headers()["retry-after"], "1");
+            break;
+        }
+    }
+    assert!(statuses.len() > 100, "{statuses:?}");
+    assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_a_problem() {
+    let response = respond(&Recorder::default(), get("/api/jobs/%FF")).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+}
+
+#[tokio::test]
 async fn lists_have_items() {
     let skills = text(respond(&Recorder::default(), get("/api/skills")).await).await;
     assert_eq!(skills, r#"{"items":[{"name":"greeter"}]}"#);
