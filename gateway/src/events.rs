@@ -14,7 +14,7 @@ use std::time::Duration;
 const LAST_EVENT_ID: &str = "last-event-id";
 
 /// The interval of heartbeats, which are comments. Proxies close silent connections after a minute or more.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Sends the events of a Job after the last event that the client has. A client that has all events of an ended Job gets no content: this
 /// is the only response after which an `EventSource` does not connect again.

@@ -8,20 +8,22 @@ use axum::http::StatusCode;
 use bloomery_crds::Digest;
 use bloomery_embed::{Input, Ruling, Runtime, Tenant};
 use bloomery_engine::event::{CallId, QuestionId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A reply, or a message.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ReplyRequest {
     /// The id of the question. Without one, the text is a message.
     question: Option<QuestionId>,
     /// The text.
+    #[schemars(regex(pattern = r"\S"))]
     text: String,
 }
 
 /// A decision on a held call.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct DecisionRequest {
     /// The decision.

@@ -5,16 +5,19 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICAT
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use bloomery_embed::ErrorKind;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
 /// The error of a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
     /// The status of the response.
     #[serde(serialize_with = "number")]
+    #[schemars(with = "u16")]
     status: StatusCode,
     /// The name of the status.
+    #[schemars(with = "String")]
     title: &'static str,
     /// The description for people.
     detail: String,
@@ -48,6 +51,11 @@ impl Problem {
     pub fn status(&self) -> StatusCode {
         self.status
     }
+
+    /// Returns the description for people.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
 }
 
 impl From<bloomery_embed::Error> for Problem {
@@ -79,6 +87,8 @@ impl IntoResponse for Problem {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         headers.extend(self.retry_after.map(|seconds| (RETRY_AFTER, HeaderValue::from(seconds))));
+        // The OpenAI front writes errors in another form.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -6,11 +6,12 @@ use crate::session::Session;
 use axum::Json;
 use axum::http::StatusCode;
 use bloomery_embed::{JobStatus, JobSummary, Runtime, SkillState, SkillTool, Tenant};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct List<T> {
     /// The items.
     items: Vec<T>,

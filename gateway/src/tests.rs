@@ -301,6 +301,39 @@ async fn a_user_who_sends_too_many_requests_waits() {
 }
 
 #[tokio::test]
+async fn an_error_of_the_openai_front_has_its_form() {
+    for (request, status, code) in [
+        (get("/v1/x"), StatusCode::NOT_FOUND, json!("model_not_found")),
+        (get("/v1/chat/completions"), StatusCode::METHOD_NOT_ALLOWED, Value::Null),
+        (post("/v1/chat/completions", &json!({"model": "x"})), StatusCode::UNPROCESSABLE_ENTITY, Value::Null),
+        (
+            post("/v1/chat/completions", &json!({"model": "x", "messages": "x".repeat(2 << 20)})),
+            StatusCode::PAYLOAD_TOO_LARGE,
+            Value::Null,
+        ),
+    ] {
+        let response = respond(&Recorder::default(), request).await;
+        assert_eq!(response.status(), status);
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+        let body: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(body["error"]["code"], code, "{body}");
+        assert!(body["error"]["message"].is_string() && body["error"]["param"].is_null(), "{body}");
+    }
+    let mut request = get("/v1/models");
+    request.headers_mut().insert(AUTHORIZATION, "Bearer t-2".parse().unwrap());
+    let body: Value = serde_json::from_str(&text(respond(&Recorder::default(), request).await).await).unwrap();
+    assert_eq!(body["error"]["code"], "invalid_api_key");
+}
+
+#[tokio::test]
+async fn each_usable_skill_is_a_model() {
+    let models: Value =
+        serde_json::from_str(&text(respond(&Recorder::default(), get("/v1/models")).await).await).unwrap();
+    let model = json!({"id": "greeter", "object": "model", "created": 0, "owned_by": "bloomery"});
+    assert_eq!(models, json!({"object": "list", "data": [model]}));
+}
+
+#[tokio::test]
 async fn a_path_that_is_no_text_is_a_problem() {
     let response = respond(&Recorder::default(), get("/api/jobs/%FF")).await;
     assert_eq!(response.status(), StatusCode::BAD_REQUEST);
