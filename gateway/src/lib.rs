@@ -16,6 +16,7 @@
 //! | `GET /api/skills` | read the Skills again, and list them |
 //! | `GET /api/skills/{skill}/tools` | the tools of a Skill, after its policy |
 //! | `GET /v1/models`, `POST /v1/chat/completions` | the API of OpenAI: Skills as models, Jobs as answers |
+//! | `GET /openapi.json` | the description of these routes; it needs no identity |
 //!
 //! Each user has a bucket of tokens: requests that are too many get a 429. There is no CORS, so no page of another site reads anything.
 
@@ -25,6 +26,7 @@ mod chat;
 mod events;
 mod input;
 mod openai;
+mod openapi;
 mod path;
 mod problem;
 mod rate;
@@ -65,6 +67,7 @@ pub fn router<R: Runtime, A: Access<Caller = R::Caller>>(gateway: Gateway<R, A>)
         .route("/api/skills/{skill}/tools", get(read::tools::<R>))
         .route("/v1/models", get(openai::models::<R>))
         .route("/v1/chat/completions", post(openai::complete::<R>).layer(DefaultBodyLimit::max(openai::MAX_BODY_BYTES)))
+        .route("/openapi.json", get(openapi::serve))
         .fallback(|uri: Uri| ready(problem::not_found(&uri)))
         .method_not_allowed_fallback(|method: Method, uri: Uri| ready(problem::method_not_allowed(&method, &uri)))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

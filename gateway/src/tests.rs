@@ -334,6 +334,27 @@ async fn each_usable_skill_is_a_model() {
 }
 
 #[tokio::test]
+async fn the_description_needs_no_identity_and_no_other_site_reads_anything() {
+    let request = Request::builder().uri("/openapi.json").body(Body::empty()).unwrap();
+    let response = respond(&Recorder::default(), request).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+    let mut preflight = request_of_other_site("OPTIONS");
+    preflight.headers_mut().insert("access-control-request-method", "POST".parse().unwrap());
+    for request in [preflight, request_of_other_site("POST")] {
+        let response = respond(&Recorder::default(), request).await;
+        assert!(response.headers().keys().all(|name| !name.as_str().starts_with("access-control-")), "{response:?}");
+    }
+}
+
+fn request_of_other_site(method: &str) -> Request<Body> {
+    let mut request = post("/api/chat", &json!({"goal": "x"}));
+    *request.method_mut() = method.parse().unwrap();
+    request.headers_mut().insert("origin", "https://evil.example".parse().unwrap());
+    request
+}
+
+#[tokio::test]
 async fn a_path_that_is_no_text_is_a_problem() {
     let response = respond(&Recorder::default(), get("/api/jobs/%FF")).await;
     assert_eq!(response.status(), StatusCode::BAD_REQUEST);
