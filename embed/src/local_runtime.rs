@@ -31,8 +31,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use thread::Begin;
 
-/// The interval at which a tenant that is being closed looks for running Jobs.
-const CLOSE_INTERVAL: Duration = Duration::from_millis(20);
+/// The interval at which a tenant looks for Jobs that still run.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The largest number of intervals for which a new Job waits for the record of the Job that it continues.
+const RECORD_INTERVALS: usize = 100;
 
 /// The runtime of this machine. Each tenant is a memory. All methods need a runtime of tokio.
 #[derive(Debug)]
@@ -104,6 +107,21 @@ impl LocalTenant {
         self.blocking(move |options| read(StoredJob::find(&options.memory, &key)?)).await
     }
 
+    /// Waits for the record of a Job that has ended. This process writes it just after the last event, which clients may have already.
+    async fn wait_for_record(&self, key: &str) {
+        for _ in 0..RECORD_INTERVALS {
+            if !self.shared.running.contains(key) {
+                return;
+            }
+            let lacks_record =
+                self.with_job(key, |job| Ok(!job.has_record() && job.state()?.conversation.outcome().is_some())).await;
+            if !lacks_record.unwrap_or_default() {
+                return;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
     /// Runs a function that blocks.
     async fn blocking<T: Send + 'static>(
         &self,
@@ -119,6 +137,9 @@ impl Tenant for LocalTenant {
     type Events = BoxStream<'static, Result<JobEvent, Error>>;
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
+        if let Some(key) = &job.continues {
+            self.wait_for_record(key).await;
+        }
         let options = self.blocking(move |options| options_of(options, job)).await?;
         thread::start(Arc::clone(&self.shared.running), options, Begin::New).await
     }
@@ -185,7 +206,7 @@ impl Tenant for LocalTenant {
     async fn close(&self) {
         self.shared.running.close();
         while !self.shared.running.is_idle() {
-            tokio::time::sleep(CLOSE_INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

@@ -91,7 +91,6 @@ fn requires_tests(spec: &mut SkillSpec, order: &str) {
 #[tokio::test]
 async fn jobs_stay_on_the_latest_revision_whose_features_have_passed() {
     let answers = |order: &str| conversation(&format!("Where is {order}?"), [Turn::answer(order)]);
-    let passes = || json!({"passed": true, "score": 0.9, "reasons": []});
     let conversations = [
         answers("A-17").hold(0, "tested").ruling(passes()),
         answers("A-18").ruling(fails("GOAL_NOT_MET", "no place is named", "ESCALATE")),

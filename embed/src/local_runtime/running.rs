@@ -87,6 +87,11 @@ impl RunningJobs {
         }
     }
 
+    /// Returns whether a Job runs.
+    pub(super) fn contains(&self, key: &str) -> bool {
+        self.state().jobs.contains_key(key)
+    }
+
     /// Returns whether no Job runs.
     pub(super) fn is_idle(&self) -> bool {
         self.state().jobs.is_empty()
