@@ -109,7 +109,7 @@ impl Tenant for Recorder {
     }
 
     async fn skills(&self) -> Result<Vec<SkillState>, Error> {
-        Ok(vec![SkillState { name: "greeter".into(), display_name: None, fault: None }])
+        Ok(vec![SkillState { name: "greeter".into(), ..SkillState::default() }])
     }
 
     async fn tools(&self, _: &str) -> Result<Vec<SkillTool>, Error> {
