@@ -15,12 +15,15 @@
 //! | `POST /api/jobs/{job}/cancel` | cancel a Job |
 //! | `GET /api/skills` | read the Skills again, and list them |
 //! | `GET /api/skills/{skill}/tools` | the tools of a Skill, after its policy |
+//! | `GET /api/session` | the caller and the tenant |
+//! | `GET /`, `GET /page/{file}` | the page |
 
 mod access;
 mod body;
 mod chat;
 mod events;
 mod input;
+mod page;
 mod problem;
 mod read;
 mod session;
@@ -55,6 +58,7 @@ pub fn router<R: Runtime, A: Access<Caller = R::Caller>>(gateway: Gateway<R, A>)
         .route("/api/jobs/{job}/cancel", post(input::cancel::<R>))
         .route("/api/skills", get(read::skills::<R>))
         .route("/api/skills/{skill}/tools", get(read::tools::<R>))
+        .merge(page::routes())
         .fallback(|uri: Uri| ready(problem::not_found(&uri)))
         .method_not_allowed_fallback(|method: Method, uri: Uri| ready(problem::method_not_allowed(&method, &uri)))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

@@ -284,6 +284,16 @@ async fn another_host_or_token_reaches_no_tenant(
 }
 
 #[tokio::test]
+async fn the_page_is_public_and_its_session_is_not() {
+    let public = Request::builder().uri("/").header(HOST, "localhost:80").body(Body::empty()).unwrap();
+    assert_eq!(respond(&Recorder::default(), public).await.status(), StatusCode::OK);
+    let session = text(respond(&Recorder::default(), get("/api/session")).await).await;
+    assert_eq!(session, r#"{"user":"ada","tenant":"local","choosesTenant":false}"#);
+    let anonymous = Request::builder().uri("/api/session").header(HOST, "localhost:80").body(Body::empty()).unwrap();
+    assert_eq!(respond(&Recorder::default(), anonymous).await.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
 async fn lists_have_items() {
     let skills = text(respond(&Recorder::default(), get("/api/skills")).await).await;
     assert_eq!(skills, r#"{"items":[{"name":"greeter"}]}"#);
