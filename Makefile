@@ -18,7 +18,7 @@ demo: ## Start a local cluster, install the operator and run example Jobs
 	@hack/demo
 
 .PHONY: test
-test: test-fast sdk-test e2e ## Run all tests
+test: test-fast sdk-test page-test e2e ## Run all tests
 
 .PHONY: transcript
 transcript: ## Record the transcript in docs/how-to/approve.md from the demo
@@ -35,6 +35,10 @@ test-versions: cluster-up images ## Run this version beside the version before, 
 .PHONY: sdk-test
 sdk-test: ## Test the scripted model with the providers' own SDKs
 	@$(STEP) "the providers' SDKs" hack/sdk-test
+
+.PHONY: page-test
+page-test: ## Test the page of the gateway in Chromium
+	@$(STEP) "the page in Chromium" hack/page-test
 
 .PHONY: e2e
 e2e: cluster-up images ## Run the stories on the local cluster; FILTER=<name> selects some
