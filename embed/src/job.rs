@@ -45,6 +45,9 @@ pub struct JobSummary {
     pub goal: String,
     /// The phase.
     pub phase: Phase,
+    /// The time of the creation, in RFC 3339; none if the runtime does not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
 }
 
 /// The state of a Job.

@@ -60,6 +60,6 @@ pub use event::JobEvent;
 pub use input::{Input, Ruling};
 pub use job::{ContextTurn, JobStatus, JobSummary, ModelContext, NewJob};
 pub use local_runtime::{LocalRuntime, LocalTenant};
-pub use requests::{HeldCall, OpenRequests, Question};
+pub use requests::{HeldCall, MissingRights, OpenRequests, Question};
 pub use runtime::{Runtime, Tenant};
-pub use skill::{SkillState, SkillTool};
+pub use skill::{SkillCondition, SkillFeature, SkillResource, SkillState, SkillTool};

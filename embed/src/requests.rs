@@ -6,8 +6,9 @@ use bloomery_engine::people::HumanRequest;
 use bloomery_engine::{Conversation, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// The requests of a Job that wait for people. Both lists are empty while the Job does not wait for people.
+/// The requests of a Job that wait for people, and the rights of the caller. Both lists are empty while the Job does not wait for people.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenRequests {
@@ -15,6 +16,25 @@ pub struct OpenRequests {
     pub approvals: Vec<HeldCall>,
     /// The open questions.
     pub questions: Vec<Question>,
+    /// The rights that the caller lacks.
+    pub missing: MissingRights,
+}
+
+/// The rights that a caller lacks for a Job. Each is a clause that names the right, such as `the verb approve on
+/// approvals.bloomery.dev/finance`. A runtime that does not know whether the caller has a right leaves it out: it checks each input in any
+/// case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MissingRights {
+    /// The right to send replies and messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
+    /// The right to cancel the Job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<String>,
+    /// The right to decide, by approver.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub decide: BTreeMap<String, String>,
 }
 
 /// A call that waits for decisions.
@@ -48,7 +68,7 @@ pub struct Question {
 }
 
 impl OpenRequests {
-    /// Returns the requests for which a conversation waits. A parked conversation waits for the same requests.
+    /// Returns the requests for which a conversation waits, for a caller with all rights. A parked conversation waits for the same requests.
     pub fn new(conversation: &Conversation) -> Self {
         let Step::AskPeople(requests) = bloomery_engine::next(conversation) else { return Self::default() };
         let mut open = Self::default();

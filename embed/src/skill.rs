@@ -1,11 +1,12 @@
 //! Skills, as a host shows them.
 
+use bloomery_crds::v1alpha1::{Feature, ResourceDeclaration, ResourceType, SkillSpec};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A Skill of a tenant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillState {
     /// The name.
@@ -13,9 +14,108 @@ pub struct SkillState {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
+    /// The problem that the Skill solves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// The reason why no Job can use the Skill, for people; none if Jobs can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// The conditions. Only a cluster has some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<SkillCondition>,
+    /// The resources that Jobs bind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<SkillResource>,
+    /// The features, each with its test.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<SkillFeature>,
+}
+
+impl SkillState {
+    /// Returns what the spec of a Skill says about it.
+    pub fn new(name: String, spec: &SkillSpec) -> Self {
+        Self {
+            name,
+            display_name: spec.display_name.clone(),
+            description: Some(spec.problem.statement.clone()),
+            resources: spec.resources.iter().map(SkillResource::from).collect(),
+            features: spec.features.iter().map(SkillFeature::from).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A condition of a Skill on a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SkillCondition {
+    /// The type, such as `Ready`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// The reason, as one word.
+    pub reason: String,
+    /// The message for people.
+    pub message: String,
+}
+
+/// A resource that Jobs of a Skill bind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SkillResource {
+    /// The name.
+    pub name: String,
+    /// The type.
+    #[serde(rename = "type")]
+    pub kind: ResourceType,
+    /// Whether every Job must bind the resource.
+    pub required: bool,
+    /// The purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+impl From<&ResourceDeclaration> for SkillResource {
+    fn from(declared: &ResourceDeclaration) -> Self {
+        Self {
+            name: declared.name.clone(),
+            kind: declared.kind,
+            required: declared.required.unwrap_or(false),
+            description: declared.description.clone(),
+        }
+    }
+}
+
+/// A feature of a Skill, with the result of its test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillFeature {
+    /// The name.
+    pub name: String,
+    /// The test.
+    pub test_scenario: String,
+    /// The result that the test must have.
+    pub expected_result: String,
+    /// Whether the agent applies the feature only where it fits.
+    pub optional: bool,
+    /// Whether the latest test passed; none if the runtime knows no test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<bool>,
+    /// The reason of the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl From<&Feature> for SkillFeature {
+    fn from(feature: &Feature) -> Self {
+        Self {
+            name: feature.name.clone(),
+            test_scenario: feature.test_scenario.clone(),
+            expected_result: feature.expected_result.clone(),
+            optional: !feature.is_required(),
+            passed: None,
+            reason: None,
+        }
+    }
 }
 
 /// A tool that the policy of a Skill allows.

@@ -124,6 +124,7 @@ spec:
             jobs.iter().map(|job| (job.job.as_str(), job.phase)).collect::<Vec<_>>(),
             [("k-1", Phase::Succeeded)]
         );
+        assert!(jobs[0].created.is_some());
         assert!(tenant.model_context("k-1").await.unwrap().system.is_some());
         assert_eq!(tenant.status("k-2").await.unwrap_err().kind, ErrorKind::NotFound);
     }

@@ -13,6 +13,9 @@ pub trait Access: Send + Sync + 'static {
     /// The identity, for the runtime.
     type Caller;
 
+    /// Whether a request may name its tenant.
+    const CHOOSES_TENANT: bool = false;
+
     /// Returns the identity of the caller.
     ///
     /// # Errors

@@ -15,8 +15,10 @@
 //! | `POST /api/jobs/{job}/cancel` | cancel a Job |
 //! | `GET /api/skills` | read the Skills again, and list them |
 //! | `GET /api/skills/{skill}/tools` | the tools of a Skill, after its policy |
+//! | `GET /api/session` | the caller and the tenant |
 //! | `GET /v1/models`, `POST /v1/chat/completions` | the API of OpenAI: Skills as models, Jobs as answers |
 //! | `GET /openapi.json` | the description of these routes; it needs no identity |
+//! | `GET /`, `GET /page/{file}` | the page; it needs no identity |
 //!
 //! Each user has a bucket of tokens: requests that are too many get a 429. There is no CORS, so no page of another site reads anything.
 
@@ -27,6 +29,7 @@ mod events;
 mod input;
 mod openai;
 mod openapi;
+mod page;
 mod path;
 mod problem;
 mod rate;
@@ -68,6 +71,7 @@ pub fn router<R: Runtime, A: Access<Caller = R::Caller>>(gateway: Gateway<R, A>)
         .route("/v1/models", get(openai::models::<R>))
         .route("/v1/chat/completions", post(openai::complete::<R>).layer(DefaultBodyLimit::max(openai::MAX_BODY_BYTES)))
         .route("/openapi.json", get(openapi::serve))
+        .merge(page::routes())
         .fallback(|uri: Uri| ready(problem::not_found(&uri)))
         .method_not_allowed_fallback(|method: Method, uri: Uri| ready(problem::method_not_allowed(&method, &uri)))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

@@ -109,7 +109,7 @@ impl Tenant for Recorder {
     }
 
     async fn skills(&self) -> Result<Vec<SkillState>, Error> {
-        Ok(vec![SkillState { name: "greeter".into(), display_name: None, fault: None }])
+        Ok(vec![SkillState { name: "greeter".into(), ..SkillState::default() }])
     }
 
     async fn tools(&self, _: &str) -> Result<Vec<SkillTool>, Error> {
@@ -359,6 +359,16 @@ async fn a_path_that_is_no_text_is_a_problem() {
     let response = respond(&Recorder::default(), get("/api/jobs/%FF")).await;
     assert_eq!(response.status(), StatusCode::BAD_REQUEST);
     assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+}
+
+#[tokio::test]
+async fn the_page_is_public_and_its_session_is_not() {
+    let public = Request::builder().uri("/").header(HOST, "localhost:80").body(Body::empty()).unwrap();
+    assert_eq!(respond(&Recorder::default(), public).await.status(), StatusCode::OK);
+    let session = text(respond(&Recorder::default(), get("/api/session")).await).await;
+    assert_eq!(session, r#"{"user":"ada","tenant":"local","choosesTenant":false}"#);
+    let anonymous = Request::builder().uri("/api/session").header(HOST, "localhost:80").body(Body::empty()).unwrap();
+    assert_eq!(respond(&Recorder::default(), anonymous).await.status(), StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// The arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Serves the Jobs of a memory to programs of this machine, over HTTP on the loopback interface. Each request needs the\n\
-                  token that is printed at the start, as the header `Authorization: Bearer TOKEN`. ^C parks all Jobs, so that they can\n\
-                  be resumed. A second ^C stops at once.\n\n\
+    after_help = "Serves the Jobs of a memory to programs and browsers of this machine, over HTTP on the loopback interface. Open the\n\
+                  address that is printed at the start in a browser. Each request of a program needs the token that is printed there, as\n\
+                  the header `Authorization: Bearer TOKEN`. ^C parks all Jobs, so that they can be resumed. A second ^C stops at once.\n\n\
                   Exit codes: 0 stopped, 1 the server failed, 2 invalid arguments or input, 130 stopped at once."
 )]
 pub struct ServeArgs {

@@ -79,7 +79,8 @@ async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
     let tenant = runtime.open(TENANT, user.clone()).await?;
     let access = LoopbackAccess::new(port, &token, user);
     let routes = router(Gateway { runtime, access, tenant: TENANT.to_owned() });
-    text::inform(&format!("Serving http://127.0.0.1:{port}\nAuthorization: Bearer {token}"));
+    // Browsers do not send the part after `#` to any server. The page removes it from the address.
+    text::inform(&format!("Serving http://127.0.0.1:{port}/#token={token}\nAuthorization: Bearer {token}"));
     let server = axum::serve(listener, routes);
     tokio::select! {
         end = server.into_future() => end.map(|()| Exit::Error).map_err(failed),

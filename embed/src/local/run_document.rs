@@ -123,6 +123,13 @@ impl RunDocument {
         }
     }
 
+    /// Returns the time at which a Job was stored, in RFC 3339. Returns `None` if it has no document.
+    pub fn created(directory: &SkillDirectory, key: &str) -> Option<String> {
+        let stored = fs::metadata(directory.log(key).join(FILE)).ok()?.modified().ok()?;
+        let stored = jiff::Timestamp::try_from(stored).ok()?;
+        Some(stored.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    }
+
     /// Reads the document of a Job.
     ///
     /// # Errors
@@ -195,7 +202,10 @@ mod tests {
         let directory = SkillDirectory::new(memory.path(), "s");
         directory.open("w").unwrap();
         assert_eq!(RunDocument::read(&directory, "k-1").unwrap(), None);
+        assert_eq!(RunDocument::created(&directory, "k-1"), None);
         assert!(document("one").store(&directory, "w").unwrap());
+        let created = RunDocument::created(&directory, "k-1").unwrap();
+        assert!(created.parse::<jiff::Timestamp>().is_ok(), "{created}");
         assert!(!document("two").store(&directory, "w").unwrap());
         assert_eq!(RunDocument::read(&directory, "k-1").unwrap(), Some(document("one")));
         let names: Vec<_> =

@@ -122,12 +122,12 @@ pub(super) fn list(memory: &Path) -> Result<Vec<JobSummary>, Error> {
 }
 
 fn summary(directory: &SkillDirectory, key: String) -> Option<JobSummary> {
-    let skill = directory.name.clone();
+    let (skill, created) = (directory.name.clone(), RunDocument::created(directory, &key));
     if let Ok(Record { goal, outcome: Some(outcome), .. }) = Record::read(&directory.dir, &key) {
-        return Some(JobSummary { job: key, skill, goal, phase: outcome.phase() });
+        return Some(JobSummary { job: key, skill, goal, phase: outcome.phase(), created });
     }
     let JobStatus { job, skill, goal, status } = StoredJob::read(directory.clone(), &key).ok()?.status().ok()?;
-    Some(JobSummary { job, skill, goal, phase: status.phase })
+    Some(JobSummary { job, skill, goal, phase: status.phase, created })
 }
 
 #[cfg(test)]

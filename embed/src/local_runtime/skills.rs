@@ -28,12 +28,12 @@ pub(super) fn states(memory: &Path) -> Vec<SkillState> {
 
 fn state(memory: &Path, name: String) -> SkillState {
     match skill::find(memory, &name, false, &[]) {
-        Ok(found) => SkillState { name, display_name: found.loaded.spec.display_name, fault: None },
+        Ok(found) => SkillState::new(name, &found.loaded.spec),
         Err(Error { message, findings, .. }) => {
             let details =
                 findings.iter().map(|found| format!("line {}: {}", found.finding.line, found.finding.message));
             let fault = std::iter::once(message).chain(details).collect::<Vec<_>>().join("\n");
-            SkillState { name, display_name: None, fault: Some(fault) }
+            SkillState { name, fault: Some(fault), ..SkillState::default() }
         }
     }
 }
@@ -85,6 +85,12 @@ spec:
   displayName: The desk
   problem: {statement: Help}
   policy: {tools: {allowed: ['read_*', note], blocked: [read_secret]}}
+  resources:
+    - {name: notes, type: filesystem, required: true, description: The notes}
+    - {name: key, type: credential}
+  features:
+    - {name: brief, testScenario: 'Given a question, when it is asked', expectedResult: One sentence}
+    - {name: letters, testScenario: 'Given a letter, when it is written', expectedResult: A greeting, optional: true}
 ";
 
     #[test]
@@ -99,6 +105,33 @@ spec:
         assert_eq!((find("desk").display_name.as_deref(), &find("desk").fault), (Some("The desk"), &None));
         assert!(find("broken").fault.is_some());
         assert_eq!(find("sw-dev-agent").fault, None);
+    }
+
+    #[test]
+    fn a_state_has_the_resources_and_features_of_the_skill() {
+        let memory = tempfile::tempdir().unwrap();
+        fs::create_dir(memory.path().join("desk")).unwrap();
+        fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
+        let states = states(memory.path());
+        let desk = serde_json::to_value(states.iter().find(|state| state.name == "desk").unwrap()).unwrap();
+        let expected = serde_json::json!({
+            "name": "desk", "displayName": "The desk", "description": "Help",
+            "resources": [
+                {"name": "notes", "type": "filesystem", "required": true, "description": "The notes"},
+                {"name": "key", "type": "credential", "required": false},
+            ],
+            "features": [
+                {
+                    "name": "brief", "testScenario": "Given a question, when it is asked", "expectedResult": "One sentence",
+                    "optional": false,
+                },
+                {
+                    "name": "letters", "testScenario": "Given a letter, when it is written", "expectedResult": "A greeting",
+                    "optional": true,
+                },
+            ],
+        });
+        assert_eq!(desk, expected);
     }
 
     #[test]

@@ -90,7 +90,8 @@ mod tests {
             approvers: vec!["finance".into()],
         };
         let question = UserQuestion { id: QuestionId::new(1), text: "Which?".into(), choices: Vec::new() };
-        OpenRequests { approvals: vec![held], questions: vec![Question { question, refused: None }] }
+        let questions = vec![Question { question, refused: None }];
+        OpenRequests { approvals: vec![held], questions, ..OpenRequests::default() }
     }
 
     fn decision(call: CallId, arguments: &str, approver: &str, ruling: Ruling) -> Input {

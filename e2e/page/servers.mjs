@@ -1,0 +1,60 @@
+// Runs the scripted model and `bloomery serve` for the tests.
+
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const HERE = import.meta.dirname ?? new URL('.', import.meta.url).pathname;
+
+/** Starts a program, and waits until a line of its stderr matches. Returns the process and the match. */
+async function start(program, args, pattern) {
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'pipe'] });
+  child.stderr.setEncoding('utf8');
+  let text = '';
+  const found = await new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', (code) => reject(new Error(`${program} ended with ${code}: ${text}`)));
+    child.stderr.on('data', (part) => {
+      text += part;
+      const match = pattern.exec(text);
+      if (match) resolve(match);
+    });
+  });
+  child.removeAllListeners('exit');
+  return { child, found };
+}
+
+async function stop(child) {
+  if (child.exitCode !== null) return;
+  const ended = new Promise((resolve) => { child.on('exit', resolve); });
+  child.kill('SIGINT');
+  // The second signal stops at once.
+  const timer = setTimeout(() => child.kill('SIGINT'), 2000);
+  await ended;
+  clearTimeout(timer);
+}
+
+/** Starts the model and the server, with the Skill of `memory`. Returns the URL of the page, the root of the files, and a function that ends both. */
+export async function startServers() {
+  const root = mkdtempSync(join(tmpdir(), 'bloomery-page-'));
+  mkdirSync(join(root, 'notes'));
+  writeFileSync(join(root, 'notes', 'welcome.txt'), 'Welcome, <b>all</b>\n'.repeat(40));
+  cpSync(join(HERE, 'memory'), join(root, 'memory'), { recursive: true });
+  const listening = /"message":"listening"[^}]*"addr":"([^"]+)"|"addr":"([^"]+)"[^}]*"message":"listening"/u;
+  const script = join(HERE, 'script.yaml');
+  const model = await start(
+    process.env.MODEL_SERVER,
+    ['--address', '127.0.0.1', '--port', '0', '--log-format', 'json', '--script', script],
+    listening,
+  );
+  const url = `http://${model.found[1] ?? model.found[2]}/v1`;
+  const args = ['serve', '--port', '0', '--root', root, '--memory', join(root, 'memory'), '--model', 'scripted', '--model-url', url];
+  const server = await start(process.env.BLOOMERY, args, /Serving (\S+)/u);
+  const end = async () => {
+    await stop(server.child);
+    await stop(model.child);
+    rmSync(root, { recursive: true });
+  };
+  return { url: server.found[1], root, end };
+}
