@@ -17,7 +17,7 @@
 //!
 //! Each projection has a method of its own, so that its type says what it holds. The progress of workflows is in the status.
 //!
-//! The public modules are the parts of the local runtime, which the command line uses too.
+//! The public modules are the parts of the local runtime, and the access to a cluster, which the command line uses too.
 //!
 //! # Dispatch
 //!
@@ -39,6 +39,8 @@
 //! ```
 
 pub mod check;
+pub mod choice;
+pub mod cluster;
 mod cursor;
 mod error;
 mod event;
