@@ -44,6 +44,17 @@ impl Client {
         }
     }
 
+    /// Returns the Approval with this name, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn get(&self, name: &str) -> Result<Option<Approval>, Error> {
+        match self.approvals.get_opt(name).await {
+            Ok(found) => Ok(found),
+            Err(error) => Err(self.read_error(&error).await?),
+        }
+    }
+
     /// Looks up a name. Also returns the names of all Approvals and their Jobs, or none if an Approval has the name.
     async fn look_up(&self, name: &str) -> kube::Result<(Option<NameMatch>, BTreeSet<String>)> {
         if let Some(approval) = self.approvals.get_opt(name).await? {
