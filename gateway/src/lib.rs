@@ -15,19 +15,31 @@
 //! | `POST /api/jobs/{job}/cancel` | cancel a Job |
 //! | `GET /api/skills` | read the Skills again, and list them |
 //! | `GET /api/skills/{skill}/tools` | the tools of a Skill, after its policy |
+//!
+//! A request names its tenant with the query parameter `namespace`, or with the header `Bloomery-Namespace`. Without either, it has the
+//! tenant of [`Gateway`].
+//!
+//! `bloomery serve` runs the router over a memory of this machine. The program `bloomery-gateway` ([`server`]) runs it over a cluster.
 
 mod access;
 mod body;
 mod chat;
+mod cluster_access;
 mod events;
 mod input;
+pub mod logs;
+mod metrics;
+mod namespace;
 mod problem;
 mod read;
+pub mod server;
 mod session;
+pub mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use access::{Access, Identity, LoopbackAccess, random_token};
+pub use cluster_access::{ClusterAccess, ProxyTrust};
 pub use problem::Problem;
 pub use session::Gateway;
 

@@ -35,8 +35,11 @@ impl Runtime for Recorder {
     type Tenant = Self;
 
     async fn open(&self, tenant: &str, caller: String) -> Result<Self, Error> {
-        assert_eq!((tenant, caller.as_str()), ("local", "ada"));
-        Ok(self.clone())
+        assert_eq!(caller, "ada");
+        match tenant {
+            "local" | "acme" => Ok(self.clone()),
+            _ => Err(Error::new(ErrorKind::NotFound, "there is no tenant of that name")),
+        }
     }
 }
 
@@ -163,6 +166,19 @@ async fn a_request_of_the_older_runtime_starts_a_job() {
     let with_path = NewJob { resources: resources.into(), ..NewJob::new("Fix it") };
     let with_skill = NewJob { skill: Some("sw-dev-senior".into()), ..with_path.clone() };
     assert_eq!(*runtime.started.lock().unwrap(), [with_skill, with_path]);
+}
+
+#[tokio::test]
+async fn a_request_names_its_namespace() {
+    let body = json!({"goal": "Fix it"});
+    let response = respond(&Recorder::default(), post("/api/chat?namespace=acme", &body)).await;
+    assert_eq!(response.headers()[LOCATION], "/api/jobs/k-1?namespace=acme");
+    let mut by_header = post("/api/chat", &body);
+    by_header.headers_mut().insert("bloomery-namespace", "acme".parse().unwrap());
+    assert_eq!(respond(&Recorder::default(), by_header).await.headers()[LOCATION], "/api/jobs/k-1?namespace=acme");
+    assert_eq!(respond(&Recorder::default(), get("/api/jobs?namespace=x")).await.status(), StatusCode::NOT_FOUND);
+    let twice = get("/api/jobs?namespace=acme&namespace=local");
+    assert_eq!(respond(&Recorder::default(), twice).await.status(), StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
