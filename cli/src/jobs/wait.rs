@@ -88,7 +88,7 @@ pub(super) async fn wait_until(
         Ok(job) => Ok(job?),
         Err(error) => {
             let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
-            Err(client.cluster.refusal_error(&format!("watching the Job {name}"), &error, rights).await)
+            Err(client.cluster.refusal_error(&format!("watching the Job {name}"), &error, rights).await.into())
         }
     }
 }
