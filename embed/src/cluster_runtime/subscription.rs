@@ -210,3 +210,34 @@ impl Pump {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_engine::Event;
+    use bloomery_engine::event::CallId;
+    use bloomery_engine::line::{Entry, EventTime};
+    use futures::StreamExt;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::the_end(Some(Item::End), None)]
+    #[case::an_error(Some(Item::Error(Error::failed("broken"))), Some(ErrorKind::Failed))]
+    #[case::a_client_that_is_too_slow(None, Some(ErrorKind::Unavailable))]
+    #[tokio::test]
+    async fn a_stream_ends_with_the_job_or_an_error(#[case] last: Option<Item>, #[case] expected: Option<ErrorKind>) {
+        let (sender, receiver) = channel(CAPACITY);
+        let stamp = EventTime { time: "2027-01-15T08:00:00Z".into(), elapsed_ms: 1 };
+        let entry = Entry { seq: 7, stamp, event: Event::ToolStarted { call: CallId::new(1, 0) } };
+        let event = JobEvent::new("/refund", &entry).unwrap();
+        for item in std::iter::once(Item::Event(Arc::new(event.clone()))).chain(last) {
+            sender.try_send(item).ok().unwrap();
+        }
+        drop(sender);
+        let task = Task(tokio::spawn(async {}).abort_handle());
+        let mut events: Vec<_> = stream::unfold(Some((receiver, task)), receive).collect().await;
+        assert_eq!(events.remove(0), Ok(event));
+        assert_eq!(events.pop().map(|last| last.unwrap_err().kind), expected);
+        assert!(events.is_empty());
+    }
+}
