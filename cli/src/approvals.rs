@@ -1,21 +1,16 @@
 //! `bloomery approve`, `deny` and `can-approve`. People decide on held calls with their own kubeconfig, rights and name, and
 //! the API server authorizes each decision.
 
-mod client;
-#[cfg(test)]
-mod fixtures;
 mod page;
-mod rights;
-mod select;
 
 use crate::args::{CanApproveArgs, DecideArgs};
-use crate::cluster::{Cluster, block_on};
+use crate::cluster::{self, block_on};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::page::coloured;
 use crate::{output, terminal, text};
 use bloomery_crds::v1alpha1::{ApprovalDecision, ApprovalVerdict};
-use client::Client;
+use bloomery_embed::cluster::approvals::{Client, rights, select};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -40,16 +35,17 @@ pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Error> {
 }
 
 async fn decide_on_cluster(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Error> {
-    let client = Client::new(Cluster::from_args(&args.cluster).await?);
-    let approval = select::select_open(client.find(&args.name).await?, Timestamp::now())?;
-    client.check_job_of(&approval).await?;
+    let client = Client::new(cluster::open(&args.cluster).await?);
+    let approval = select::select_open(client.find(&args.name).await.map_err(Error::on_cluster)?, Timestamp::now())?;
+    client.check_job_of(&approval).await.map_err(Error::on_cluster)?;
     let by = client.cluster.user().await?;
     anstream::eprint!("{}", coloured(&page::render(&approval, &by, Timestamp::now())));
     if !args.yes && !terminal::confirm(page::question(verdict)).await? {
         return Err(Error::failed("nothing was decided"));
     }
     let reason = args.reason.clone().filter(|reason| !reason.is_empty());
-    let decided = client.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
+    let decided =
+        client.decide(&approval, ApprovalDecision { verdict, by, reason }).await.map_err(Error::on_cluster)?;
     // The decision is recorded. So the note below is shown even if stdout cannot be written.
     let print_result = output::print(&page::decision_output(&decided, verdict, args.output)?);
     if verdict == ApprovalVerdict::Approve {
@@ -63,9 +59,9 @@ async fn decide_on_cluster(args: &DecideArgs, verdict: ApprovalVerdict) -> Resul
 }
 
 async fn can_approve_on_cluster(args: &CanApproveArgs) -> Result<Exit, Error> {
-    let client = Client::new(Cluster::from_args(&args.cluster).await?);
+    let client = Client::new(cluster::open(&args.cluster).await?);
     let approval = match &args.name {
-        Some(name) => Some(select::select_one(client.find(name).await?, Timestamp::now())?),
+        Some(name) => Some(select::select_one(client.find(name).await.map_err(Error::on_cluster)?, Timestamp::now())?),
         None => None,
     };
     let approver = approval.as_ref().map_or(args.approver.as_deref(), |approval| Some(&approval.spec.approver));

@@ -2,82 +2,25 @@
 
 mod kubeconfig;
 
+pub use bloomery_embed::cluster::{Cluster, Right, list_all};
+
 use crate::args::ClusterArgs;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::text;
-use bloomery_crds::names::GROUP;
 use bloomery_crds::nearest;
-use bloomery_crds::v1alpha1::Approval;
-use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
-use kube::api::{ListParams, PatchParams, PostParams};
+use bloomery_embed::cluster::with_causes;
 use kube::config::KubeConfigOptions;
-use kube::{Api, Client, Config};
-use serde::de::DeserializeOwned;
-use std::fmt::Debug;
+use kube::{Client, Config};
 use std::time::Duration;
 
 /// The name of this program as the writer of objects.
-pub const FIELD_MANAGER: &str = "kubectl-bloomery";
+const FIELD_MANAGER: &str = "kubectl-bloomery";
 
-/// The number of objects in one page of a list.
-const PAGE_SIZE: u32 = 500;
+/// What the user can do if the API server cannot be reached.
+const HINT: &str = "Check that it is running, or select another cluster with --context or --kubeconfig";
 
 /// The timeout of a request to the API server.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A cluster, one namespace of it, and the user.
-pub struct Cluster {
-    /// The client for requests.
-    pub client: Client,
-    /// The client without a read timeout, for watches and followed logs.
-    pub watch_client: Client,
-    /// The namespace.
-    pub namespace: String,
-    /// The address of the API server.
-    server: String,
-}
-
-/// A right in a namespace: a verb on one object of a resource, or on all of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Right {
-    /// The API group of the resource; empty for the core group.
-    pub group: &'static str,
-    /// The verb.
-    pub verb: &'static str,
-    /// The resource, with its subresource: `pods/log`.
-    pub resource: &'static str,
-    /// The name of the object; `None` for all objects.
-    pub name: Option<String>,
-}
-
-impl Right {
-    /// Returns a right on all Jobs.
-    pub fn on_jobs(verb: &'static str) -> Self {
-        Self { group: GROUP, verb, resource: "skilljobs", name: None }
-    }
-
-    /// Returns a right on all pods, or on a subresource of them.
-    pub fn on_pods(verb: &'static str, resource: &'static str) -> Self {
-        Self { group: "", verb, resource, name: None }
-    }
-
-    /// Describes the right, such as `the verb get on pods`.
-    pub fn description(&self) -> String {
-        let Self { group, verb, resource, name } = self;
-        let dot = if group.is_empty() { "" } else { "." };
-        let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
-        format!("the verb {verb} on {resource}{dot}{group}{name}")
-    }
-
-    /// Returns the rule of a role that grants the right.
-    fn rule(&self) -> String {
-        let Self { group, verb, resource, .. } = self;
-        let group = if group.is_empty() { "\"\"" } else { group };
-        format!("- {{apiGroups: [{group}], resources: [{resource}], verbs: [{verb}]}}")
-    }
-}
 
 /// Runs an asynchronous command to its end.
 ///
@@ -88,168 +31,27 @@ pub fn block_on(command: impl Future<Output = Result<Exit, Error>>) -> Result<Ex
     runtime.map_err(|error| Error::failed(error.to_string()))?.block_on(command)
 }
 
-impl Cluster {
-    /// Creates the clients from a kubeconfig. Sends no request.
-    ///
-    /// # Errors
-    /// If there is no usable kubeconfig.
-    pub async fn from_args(args: &ClusterArgs) -> Result<Self, Error> {
-        // Fails if the process already has a TLS provider, which is then used.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut config = config(args).await?;
-        config.read_timeout = Some(REQUEST_TIMEOUT);
-        // The timeout starts again with each request.
-        config.reset_reader_on_write = true;
-        if let Some(user) = &args.user {
-            config.auth_info.impersonate = Some(user.clone());
-            config.auth_info.impersonate_groups = Some(args.groups.clone()).filter(|groups| !groups.is_empty());
-        }
-        let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
-        config.read_timeout = None;
-        let server = config.cluster_url.to_string();
-        let watch_client = Client::try_from(config).map_err(|error| unusable(&error))?;
-        Ok(Self { client, watch_client, namespace, server })
-    }
-
-    /// Returns the name of this user at the API server.
-    ///
-    /// # Errors
-    /// If the API server does not return it.
-    pub async fn user(&self) -> Result<String, Error> {
-        let api = Api::<SelfSubjectReview>::all(self.client.clone());
-        let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await;
-        let review = review.map_err(|error| self.request_error("asking who you are", &error))?;
-        let user = review.status.and_then(|status| status.user_info).and_then(|info| info.username);
-        user.ok_or_else(|| Error::failed("the API server does not return your user name"))
-    }
-
-    /// Returns the rights that this user lacks.
-    ///
-    /// # Errors
-    /// If the API server does not answer.
-    pub async fn missing_rights(&self, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
-        self.missing_rights_in(Some(&self.namespace), rights).await
-    }
-
-    /// Returns the rights that this user lacks in a namespace, or in all namespaces for `None`.
-    async fn missing_rights_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
-        let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
-        let mut missing = Vec::new();
-        for right in rights {
-            let (resource, subresource) = match right.resource.split_once('/') {
-                Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
-                None => (right.resource, None),
-            };
-            let attributes = ResourceAttributes {
-                group: Some(right.group.to_owned()),
-                resource: Some(resource.to_owned()),
-                subresource,
-                verb: Some(right.verb.to_owned()),
-                name: right.name.clone(),
-                namespace: namespace.map(str::to_owned),
-                ..ResourceAttributes::default()
-            };
-            let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
-            let review = SelfSubjectAccessReview { spec, ..Default::default() };
-            let review = api.create(&PostParams::default(), &review).await;
-            let review = review.map_err(|error| self.request_error("asking what you may do", &error))?;
-            if !review.status.is_some_and(|status| status.allowed) {
-                missing.push(right);
-            }
-        }
-        Ok(missing)
-    }
-
-    /// Lists the Approvals of the namespace that `keep` accepts. Use their specs to find their Jobs, not their labels:
-    /// everybody who can patch an Approval can change its labels.
-    ///
-    /// # Errors
-    /// If they cannot be listed.
-    pub async fn approvals(&self, keep: impl FnMut(&Approval) -> bool) -> kube::Result<Vec<Approval>> {
-        list_all(&Api::namespaced(self.client.clone(), &self.namespace), ListParams::default(), keep).await
-    }
-
-    /// Returns the error of a failed request. `doing` describes the request, such as `reading Jobs`.
-    pub fn request_error(&self, doing: &str, error: &kube::Error) -> Error {
-        match error {
-            kube::Error::Api(status) => Error::failed(format!("{doing}: the API server says: {}", status.message)),
-            kube::Error::SerdeError(error) => {
-                Error::failed(format!("{doing}: the API server's answer cannot be read: {error}"))
-            }
-            other => Error::failed(format!(
-                "{doing}: the API server {} cannot be reached: {}. Check that it is running, or select another cluster with \
-                 --context or --kubeconfig",
-                self.server,
-                with_causes(other)
-            )),
-        }
-    }
-
-    /// Returns the error of a failed request in the namespace. If the API server refused the request, the error lists which of
-    /// the `rights` are missing.
-    pub async fn refusal_error(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
-        self.refusal_error_in(Some(&self.namespace), doing, error, rights).await
-    }
-
-    /// Does the same as [`Self::refusal_error`], for a request in all namespaces.
-    pub async fn refusal_error_everywhere(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
-        self.refusal_error_in(None, doing, error, rights).await
-    }
-
-    /// Returns the error of a failed request in a namespace, or in all namespaces for `None`.
-    async fn refusal_error_in(
-        &self,
-        namespace: Option<&str>,
-        doing: &str,
-        error: &kube::Error,
-        rights: Vec<Right>,
-    ) -> Error {
-        let failure = self.request_error(doing, error);
-        let kube::Error::Api(status) = error else { return failure };
-        if status.code != 403 {
-            return failure;
-        }
-        // If the missing rights cannot be determined, the error is reported without them.
-        let missing = self.missing_rights_in(namespace, rights).await.unwrap_or_default();
-        if missing.is_empty() {
-            return failure;
-        }
-        let descriptions: Vec<String> = missing.iter().map(Right::description).collect();
-        let rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", right.rule())).collect();
-        let (place, role) = match namespace {
-            Some(namespace) => (format!("in the namespace {namespace}"), "A Role with these rules grants it"),
-            None => {
-                ("in all namespaces".to_owned(), "A ClusterRole with these rules and a ClusterRoleBinding grant it")
-            }
-        };
-        let (message, descriptions, rules) = (failure.message, descriptions.join(", and "), rules.concat());
-        Error::failed(format!("{message}\nMissing {place}: {descriptions}. {role}:{rules}"))
-    }
-}
-
-/// Returns the parameters of a patch by this program.
-pub fn patch_params() -> PatchParams {
-    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
-}
-
-/// Lists all objects that `keep` accepts, page by page.
+/// Creates the clients from a kubeconfig. Sends no request.
 ///
 /// # Errors
-/// If they cannot be listed.
-pub async fn list_all<K>(api: &Api<K>, params: ListParams, mut keep: impl FnMut(&K) -> bool) -> kube::Result<Vec<K>>
-where
-    K: Clone + DeserializeOwned + Debug,
-{
-    let (mut kept, mut params) = (Vec::new(), params.limit(PAGE_SIZE));
-    loop {
-        let page = api.list(&params).await?;
-        kept.extend(page.items.into_iter().filter(&mut keep));
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params.continue_token = Some(token),
-            None => return Ok(kept),
-        }
+/// If there is no usable kubeconfig.
+pub async fn open(args: &ClusterArgs) -> Result<Cluster, Error> {
+    // Fails if the process already has a TLS provider, which is then used.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut config = config(args).await?;
+    config.read_timeout = Some(REQUEST_TIMEOUT);
+    // The timeout starts again with each request.
+    config.reset_reader_on_write = true;
+    if let Some(user) = &args.user {
+        config.auth_info.impersonate = Some(user.clone());
+        config.auth_info.impersonate_groups = Some(args.groups.clone()).filter(|groups| !groups.is_empty());
     }
+    let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+    let client = Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
+    config.read_timeout = None;
+    let server = config.cluster_url.to_string();
+    let watch_client = Client::try_from(config).map_err(|error| unusable(&error))?;
+    Ok(Cluster { client, watch_client, namespace, server, field_manager: FIELD_MANAGER, hint: HINT })
 }
 
 /// Reads the configuration of the selected context.
@@ -279,18 +81,4 @@ fn unusable(error: &dyn std::error::Error) -> Error {
         "no cluster can be used: {}. Name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context",
         with_causes(error)
     ))
-}
-
-/// Joins an error and its causes, without repetition.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let cause = error.to_string();
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-        next = error.source();
-    }
-    text::sanitized_line(&text)
 }

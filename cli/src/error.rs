@@ -41,6 +41,13 @@ impl Error {
         Self::new(Exit::TooLate, message)
     }
 
+    /// Converts the error of an operation on a cluster. There, a conflict is no fault of the command line.
+    pub fn on_cluster(error: bloomery_embed::Error) -> Self {
+        let is_conflict = error.kind == ErrorKind::Conflict;
+        let error = Self::from(error);
+        if is_conflict { Self { exit: Exit::Error, ..error } } else { error }
+    }
+
     /// Joins errors into one error, with one line for each. The first error determines the exit code.
     pub fn join(errors: Vec<Self>) -> Self {
         let exit = errors.first().map_or(Exit::Usage, |first| first.exit);
@@ -57,10 +64,13 @@ impl From<bloomery_embed::Error> for Error {
     fn from(error: bloomery_embed::Error) -> Self {
         let bloomery_embed::Error { kind, message, findings } = error;
         let exit = match kind {
-            ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Forbidden => Exit::Usage,
-            ErrorKind::Unavailable | ErrorKind::Failed => Exit::Error,
+            ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict => Exit::Usage,
+            ErrorKind::Forbidden | ErrorKind::Unavailable | ErrorKind::Failed => Exit::Error,
+            ErrorKind::TooLate => Exit::TooLate,
         };
-        Self { exit, message: with_prefixes(&message), findings }
+        // The lines about missing rights continue the message.
+        let message = if kind == ErrorKind::Forbidden { message } else { with_prefixes(&message) };
+        Self { exit, message, findings }
     }
 }
 
@@ -98,5 +108,13 @@ mod tests {
         let error = Error::from(bloomery_embed::Error::join(errors));
         assert_eq!(error, Error::usage("one\n  more\nbloomery: two"));
         assert_eq!(Error::from(bloomery_embed::Error::failed("x")), Error::failed("x"));
+    }
+
+    #[test]
+    fn a_refusal_of_the_cluster_is_no_fault_of_the_command_line() {
+        let error = |kind| bloomery_embed::Error::new(kind, "refused\nMissing: a right");
+        assert_eq!(Error::from(error(ErrorKind::Forbidden)), Error::failed("refused\nMissing: a right"));
+        assert_eq!(Error::on_cluster(error(ErrorKind::Conflict)).exit, Exit::Error);
+        assert_eq!(Error::on_cluster(error(ErrorKind::TooLate)).exit, Exit::TooLate);
     }
 }

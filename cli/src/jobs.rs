@@ -4,10 +4,7 @@
 mod cancel;
 mod client;
 mod cluster_command;
-mod compose_reply;
 mod events;
-#[cfg(test)]
-mod fixtures;
 mod logs;
 mod page;
 mod reader;
@@ -16,15 +13,14 @@ mod show;
 mod state;
 mod tree;
 mod wait;
-mod watch;
 
 pub use cluster_command::ClusterCommand;
-pub use state::not_requested_reason;
 
 use crate::args::{CancelArgs, EventsArgs, GetArgs, ReplyArgs, TreeArgs, WaitArgs};
 use crate::cluster::block_on;
 use crate::error::Error;
 use crate::exit::Exit;
+use bloomery_embed::cluster::{compose_reply, watch};
 
 /// Shows the named Job, or lists all Jobs.
 ///

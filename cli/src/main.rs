@@ -2,7 +2,6 @@
 
 mod approvals;
 mod args;
-mod choice;
 mod cluster;
 mod complete;
 mod error;
@@ -26,7 +25,7 @@ mod text;
 
 use args::{Args, Command, Invocation, Place};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
-use bloomery_embed::{check, local, source};
+use bloomery_embed::{check, choice, local, source};
 use clap::{CommandFactory, FromArgMatches};
 use error::Error;
 use jobs::ClusterCommand;

@@ -22,6 +22,11 @@ impl Cursor {
         Self(seq)
     }
 
+    /// Returns the number of the last event that a client at this position has; 0 for none.
+    pub(crate) fn seq(self) -> u64 {
+        self.0
+    }
+
     /// Returns whether a client at this position lacks an event.
     pub fn lacks(self, seq: u64) -> bool {
         seq > self.0

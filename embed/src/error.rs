@@ -12,6 +12,8 @@ pub enum ErrorKind {
     /// The state of the object does not allow the operation: the Job has ended, a question is answered, or a key has a Job with another
     /// goal.
     Conflict,
+    /// The object does not accept the operation any more: the Job or the question is closed, or the object is deleted.
+    TooLate,
     /// The caller lacks a right, which the message names.
     Forbidden,
     /// The runtime cannot answer now. The same request may succeed later.
@@ -46,6 +48,11 @@ impl Error {
     /// Creates the error of an operation that failed.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Failed, message)
+    }
+
+    /// Creates the error of an operation that came too late.
+    pub fn too_late(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::TooLate, message)
     }
 
     /// Joins errors into one error, with one line for each. The first error determines the kind.

@@ -17,7 +17,8 @@
 //!
 //! Each projection has a method of its own, so that its type says what it holds. The progress of workflows is in the status.
 //!
-//! The public modules are the parts of the local runtime, which the command line uses too.
+//! [`LocalRuntime`] runs Jobs in this process. [`ClusterRuntime`] uses the Kubernetes API with the credentials of each caller. The public
+//! modules are the parts of the local runtime, and the access to a cluster, which the command line uses too.
 //!
 //! # Dispatch
 //!
@@ -39,6 +40,9 @@
 //! ```
 
 pub mod check;
+pub mod choice;
+pub mod cluster;
+mod cluster_runtime;
 mod cursor;
 mod error;
 mod event;
@@ -54,6 +58,7 @@ mod skill;
 pub mod source;
 pub mod text;
 
+pub use cluster_runtime::{Caller, ClusterRuntime, ClusterTenant};
 pub use cursor::{Cursor, InvalidCursor};
 pub use error::{Error, ErrorKind, Errors};
 pub use event::JobEvent;

@@ -129,3 +129,9 @@ pub struct SkillTool {
     /// The JSON Schema of the arguments.
     pub input_schema: Value,
 }
+
+/// Returns whether the policy of a Skill allows a tool of its server.
+pub(crate) fn allows(spec: &SkillSpec, tool: &str) -> bool {
+    let policy = spec.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+    policy.is_none_or(|policy| policy.allows(tool) && policy.blocking_entry(tool).is_none())
+}

@@ -1,10 +1,10 @@
 // The requests to the API of the gateway. Each has the token of the person, and the namespace where the server serves several.
 
 const TOKEN = 'bloomery.token';
-const TENANT = 'bloomery.tenant';
+const NAMESPACE = 'bloomery.namespace';
 
-/** The header that names the tenant of a request. */
-const TENANT_HEADER = 'Bloomery-Tenant';
+/** The header that names the namespace of a request. */
+const NAMESPACE_HEADER = 'Bloomery-Namespace';
 
 /** An error that the server describes (RFC 9457). */
 export class Problem extends Error {
@@ -35,7 +35,7 @@ export function setToken(token) {
 /** Forgets the token and the namespace. */
 export function forget() {
   sessionStorage.removeItem(TOKEN);
-  sessionStorage.removeItem(TENANT);
+  sessionStorage.removeItem(NAMESPACE);
 }
 
 /** Returns whether this tab has a token. */
@@ -44,14 +44,14 @@ export function hasToken() {
 }
 
 /** Returns the namespace that the person has chosen. */
-export function tenant() {
-  return sessionStorage.getItem(TENANT) ?? '';
+export function namespace() {
+  return sessionStorage.getItem(NAMESPACE) ?? '';
 }
 
 /** Chooses a namespace. */
-export function setTenant(name) {
-  if (name) sessionStorage.setItem(TENANT, name);
-  else sessionStorage.removeItem(TENANT);
+export function setNamespace(name) {
+  if (name) sessionStorage.setItem(NAMESPACE, name);
+  else sessionStorage.removeItem(NAMESPACE);
 }
 
 /** Sends a request, and returns the response if it is a success. Throws a `Problem` otherwise. */
@@ -59,7 +59,7 @@ export async function open(method, path, { body, headers = {}, signal } = {}) {
   const all = { Accept: 'application/json', ...headers };
   const token = sessionStorage.getItem(TOKEN);
   if (token) all.Authorization = `Bearer ${token}`;
-  if (tenant()) all[TENANT_HEADER] = tenant();
+  if (namespace()) all[NAMESPACE_HEADER] = namespace();
   if (body !== undefined) all['Content-Type'] = 'application/json';
   const request = {
     method, headers: all, signal, cache: 'no-store', redirect: 'error', body: body === undefined ? undefined : JSON.stringify(body),

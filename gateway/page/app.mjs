@@ -1,6 +1,6 @@
 // The frame of the page: the person's session, and the view of each address.
 
-import { forget, get, hasToken, setTenant, setToken, takeToken, tenant } from './api.mjs';
+import { forget, get, hasToken, setNamespace, setToken, takeToken, namespace } from './api.mjs';
 import { announce, button, el, failure, field, fill, refill } from './dom.mjs';
 import { job } from './job.mjs';
 import { jobs } from './jobs.mjs';
@@ -96,15 +96,15 @@ function showSession(session) {
     forget();
     askForToken();
   }, { class: 'quiet' });
-  refill(document.getElementById('session'), session.choosesTenant && tenantForm(session), el('span', {}, session.user), hasToken() && signOut);
+  refill(document.getElementById('session'), session.choosesNamespace && namespaceForm(session), el('span', {}, session.user), hasToken() && signOut);
 }
 
 /** Returns the field of the namespace. */
-function tenantForm(session) {
-  const input = el('input', { name: 'tenant', value: tenant() || session.tenant, 'aria-label': 'Namespace', spellcheck: 'false', autocomplete: 'off' });
+function namespaceForm(session) {
+  const input = el('input', { name: 'namespace', value: namespace() || session.namespace, 'aria-label': 'Namespace', spellcheck: 'false', autocomplete: 'off' });
   const send = (event) => {
     event.preventDefault();
-    setTenant(input.value.trim());
+    setNamespace(input.value.trim());
     history.replaceState(null, '', '#/jobs');
     announce(`Namespace ${input.value.trim()}`);
     begin();
@@ -120,7 +120,7 @@ async function begin() {
     if (error.status === 401) return;
     const again = button('Try again', () => {
       // The namespace may be what the server refuses.
-      setTenant('');
+      setNamespace('');
       begin();
     });
     refill(main, el('h1', {}, 'Error'), el('div', { class: 'view' }, failure(error), again));

@@ -2,13 +2,13 @@
 
 use crate::problem::Problem;
 use axum::http::header::{AUTHORIZATION, HOST};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use bloomery_crds::Digest;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt::Write;
 use std::io;
 
-/// Finds the identity of a caller in the headers of a request.
+/// Finds the identity of a caller in the method and the headers of a request.
 pub trait Access: Send + Sync + 'static {
     /// The identity, for the runtime.
     type Caller;
@@ -20,7 +20,11 @@ pub trait Access: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the request has no valid identity, or was not meant for this server.
-    fn identify(&self, headers: &HeaderMap) -> Result<Identity<Self::Caller>, Problem>;
+    fn identify(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> impl Future<Output = Result<Identity<Self::Caller>, Problem>> + Send;
 }
 
 /// The identity of a caller.
@@ -55,24 +59,26 @@ impl LoopbackAccess {
 impl Access for LoopbackAccess {
     type Caller = String;
 
-    fn identify(&self, headers: &HeaderMap) -> Result<Identity<String>, Problem> {
+    async fn identify(&self, _: &Method, headers: &HeaderMap) -> Result<Identity<String>, Problem> {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         if !host.is_some_and(|host| self.hosts.iter().any(|known| known == host)) {
             let hosts = self.hosts.join(", ");
             return Err(Problem::new(StatusCode::FORBIDDEN, format!("The header Host must be one of {hosts}.")));
         }
-        let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
-        let token = header.and_then(|header| header.split_once(' ')).filter(|(scheme, _)| {
-            // The scheme has no case.
-            scheme.eq_ignore_ascii_case("Bearer")
-        });
-        if token.is_none_or(|(_, token)| Digest::of_bytes(token.trim().as_bytes()) != self.token) {
+        if bearer_token(headers).is_none_or(|token| Digest::of_bytes(token.as_bytes()) != self.token) {
             let detail =
                 "The header Authorization must be `Bearer` and the token that the server printed at its start.";
             return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
         }
         Ok(Identity { caller: self.user.clone(), user: self.user.clone() })
     }
+}
+
+/// Returns the bearer token of a request.
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    // The scheme has no case.
+    Some(token.trim()).filter(|token| scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty())
 }
 
 /// Returns a random token of 256 bits.
@@ -106,7 +112,8 @@ mod tests {
     #[case::other_token(Some("localhost:80"), Some("Bearer t-2"), Some(StatusCode::UNAUTHORIZED))]
     #[case::empty_token(Some("localhost:80"), Some("Bearer "), Some(StatusCode::UNAUTHORIZED))]
     #[case::other_scheme(Some("localhost:80"), Some("Basic t-1"), Some(StatusCode::UNAUTHORIZED))]
-    fn only_the_user_of_the_machine_has_access(
+    #[tokio::test]
+    async fn only_the_user_of_the_machine_has_access(
         #[case] host: Option<&'static str>,
         #[case] token: Option<&'static str>,
         #[case] refused: Option<StatusCode>,
@@ -114,7 +121,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.extend(host.map(|host| (HOST, HeaderValue::from_static(host))));
         headers.extend(token.map(|token| (AUTHORIZATION, HeaderValue::from_static(token))));
-        let found = LoopbackAccess::new(80, "t-1", "ada").identify(&headers);
+        let found = LoopbackAccess::new(80, "t-1", "ada").identify(&Method::GET, &headers).await;
         match refused {
             None => assert_eq!(found.unwrap(), Identity { caller: "ada".to_owned(), user: "ada".to_owned() }),
             Some(status) => assert_eq!(found.unwrap_err().status(), status),

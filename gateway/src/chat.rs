@@ -87,7 +87,7 @@ pub(crate) async fn start<R: Runtime>(
         ErrorKind::Conflict if has_key => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
         _ => Problem::from(error),
     })?;
-    let location = format!("/api/jobs/{job}");
+    let location = session.location(&job);
     if !accepts_events(&headers) {
         return Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(Started { job })).into_response());
     }

@@ -15,18 +15,27 @@
 //! | `POST /api/jobs/{job}/cancel` | cancel a Job |
 //! | `GET /api/skills` | read the Skills again, and list them |
 //! | `GET /api/skills/{skill}/tools` | the tools of a Skill, after its policy |
-//! | `GET /api/session` | the caller and the tenant |
+//! | `GET /api/session` | the caller and the namespace |
 //! | `GET /v1/models`, `POST /v1/chat/completions` | the API of OpenAI: Skills as models, Jobs as answers |
 //! | `GET /openapi.json` | the description of these routes; it needs no identity |
 //! | `GET /`, `GET /page/{file}` | the page; it needs no identity |
 //!
 //! Each user has a bucket of tokens: requests that are too many get a 429. There is no CORS, so no page of another site reads anything.
+//!
+//! On a cluster, a request names its tenant with the query parameter `namespace`, or with the header `Bloomery-Namespace`. Without either,
+//! it has the tenant of [`Gateway`].
+//!
+//! `bloomery serve` runs the router over a memory of this machine. The program `bloomery-gateway` ([`server`]) runs it over a cluster.
 
 mod access;
 mod body;
 mod chat;
+mod cluster_access;
 mod events;
 mod input;
+pub mod logs;
+mod metrics;
+mod namespace;
 mod openai;
 mod openapi;
 mod page;
@@ -34,11 +43,14 @@ mod path;
 mod problem;
 mod rate;
 mod read;
+pub mod server;
 mod session;
+pub mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use access::{Access, Identity, LoopbackAccess, random_token};
+pub use cluster_access::{ClusterAccess, ProxyTrust};
 pub use problem::Problem;
 pub use session::Gateway;
 
@@ -68,10 +80,11 @@ pub fn router<R: Runtime, A: Access<Caller = R::Caller>>(gateway: Gateway<R, A>)
         .route("/api/jobs/{job}/cancel", post(input::cancel::<R>))
         .route("/api/skills", get(read::skills::<R>))
         .route("/api/skills/{skill}/tools", get(read::tools::<R>))
+        .route("/api/session", get(session::show::<R, A>))
         .route("/v1/models", get(openai::models::<R>))
         .route("/v1/chat/completions", post(openai::complete::<R>).layer(DefaultBodyLimit::max(openai::MAX_BODY_BYTES)))
         .route("/openapi.json", get(openapi::serve))
-        .merge(page::routes())
+        .merge(page::routes::<Arc<Gateway<R, A>>>())
         .fallback(|uri: Uri| ready(problem::not_found(&uri)))
         .method_not_allowed_fallback(|method: Method, uri: Uri| ready(problem::method_not_allowed(&method, &uri)))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

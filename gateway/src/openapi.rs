@@ -34,7 +34,8 @@ fn document() -> Value {
         "info": {
             "title": "Bloomery gateway",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Starts Jobs of Skills, talks to them and shows them. All rights are those of the caller.",
+            "description": "Starts Jobs of Skills, talks to them and shows them. All rights are those of the caller. On a cluster, the query \
+                parameter `namespace` or the header `Bloomery-Namespace` of a request names its namespace.",
         },
         "security": [{"bearer": []}],
         "paths": paths,

@@ -1,11 +1,10 @@
-//! The page for people: files without a build step, and the session of the caller.
+//! The page for people: files without a build step.
 //!
-//! The files are public: they contain no data. All data comes from the API, with the token of the person.
+//! The files are public: they contain no data. All data come from the API, with the token of the person.
 
-use crate::access::Access;
 use crate::problem::{self, Problem};
-use crate::session::{Gateway, Session};
-use axum::extract::{Path, State};
+use axum::Router;
+use axum::extract::Path;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
@@ -13,12 +12,8 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
 use bloomery_crds::Digest;
-use bloomery_embed::Runtime;
-use serde::Serialize;
 use std::future::ready;
-use std::sync::Arc;
 
 /// The content security policy. The page loads its own files only, talks to its own server only, and parses no markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
@@ -90,28 +85,8 @@ impl Asset {
     }
 }
 
-/// The session of a caller, which the page shows.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SessionInfo {
-    /// The name of the caller.
-    user: String,
-    /// The name of the tenant.
-    tenant: String,
-    /// Whether the header `Bloomery-Tenant` may name another one.
-    chooses_tenant: bool,
-}
-
 /// Returns the routes of the page.
-pub(crate) fn routes<R: Runtime, A: Access<Caller = R::Caller>>() -> Router<Arc<Gateway<R, A>>> {
-    let session = |State(gateway): State<Arc<Gateway<R, A>>>, headers: HeaderMap, session: Session<R>| {
-        ready(session_info(&gateway, &headers, session.user))
-    };
-    Router::new().merge(files()).route("/api/session", get(session))
-}
-
-/// Returns the routes of the files.
-fn files<S: Clone + Send + Sync + 'static>() -> Router<S> {
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let index = |headers: HeaderMap| ready(INDEX.respond(&headers));
     let file = |Path(name): Path<String>, uri: Uri, headers: HeaderMap| ready(file(&name, &uri, &headers));
     Router::new().route("/", get(index)).route("/page/{file}", get(file))
@@ -124,19 +99,6 @@ fn files<S: Clone + Send + Sync + 'static>() -> Router<S> {
 fn file(name: &str, uri: &Uri, headers: &HeaderMap) -> Result<Response, Problem> {
     let file = FILES.iter().find(|file| file.name == name);
     file.map(|file| file.respond(headers)).ok_or_else(|| problem::not_found(uri))
-}
-
-/// Returns the session of a user.
-///
-/// # Errors
-/// If the request names another tenant than the only one.
-fn session_info<R, A: Access>(
-    gateway: &Gateway<R, A>,
-    headers: &HeaderMap,
-    user: String,
-) -> Result<Json<SessionInfo>, Problem> {
-    let tenant = gateway.tenant_of(headers)?.to_owned();
-    Ok(Json(SessionInfo { user, tenant, chooses_tenant: A::CHOOSES_TENANT }))
 }
 
 #[cfg(test)]
@@ -157,7 +119,7 @@ mod tests {
         if let Some(tag) = tag {
             request.headers_mut().insert(IF_NONE_MATCH, tag.clone());
         }
-        files::<()>().oneshot(request).await.unwrap()
+        routes::<()>().oneshot(request).await.unwrap()
     }
 
     fn text(asset: &Asset) -> &'static str {

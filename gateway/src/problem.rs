@@ -64,7 +64,7 @@ impl From<bloomery_embed::Error> for Problem {
         let status = match kind {
             ErrorKind::Invalid => StatusCode::BAD_REQUEST,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
-            ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Conflict | ErrorKind::TooLate => StatusCode::CONFLICT,
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,

@@ -1,17 +1,18 @@
 //! The tenant of a request, opened for its caller.
 
 use crate::access::{Access, Identity};
+use crate::namespace;
 use crate::problem::Problem;
 use crate::rate::RateLimits;
+use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use bloomery_embed::Runtime;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// The header with the name of the tenant, where requests may name theirs.
-const TENANT: &str = "bloomery-tenant";
 
 /// The parts of a gateway.
 #[derive(Debug)]
@@ -25,15 +26,16 @@ pub struct Gateway<R, A> {
 }
 
 impl<R, A: Access> Gateway<R, A> {
-    /// Returns the name of the tenant of a request.
+    /// Returns the namespace that a request names, which is the name of its tenant. Returns `None` if it names none.
     ///
     /// # Errors
-    /// If the request names another tenant than the only one.
-    pub(crate) fn tenant_of<'a>(&'a self, headers: &'a HeaderMap) -> Result<&'a str, Problem> {
-        let Some(named) = headers.get(TENANT) else { return Ok(&self.tenant) };
-        match named.to_str() {
-            Ok(named) if A::CHOOSES_TENANT || named == self.tenant => Ok(named),
-            _ => Err(Problem::new(StatusCode::NOT_FOUND, "There is no tenant of that name.")),
+    /// If it names several, or another one than the only one.
+    fn named(&self, uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+        match namespace::named(uri, headers)? {
+            Some(named) if !A::CHOOSES_TENANT && named != self.tenant => {
+                Err(Problem::new(StatusCode::NOT_FOUND, format!("This server has only the namespace {}.", self.tenant)))
+            }
+            named => Ok(named),
         }
     }
 }
@@ -45,26 +47,59 @@ pub(crate) struct Session<R: Runtime> {
     pub(crate) tenant: R::Tenant,
     /// The name of the caller.
     pub(crate) user: String,
+    /// The name of the tenant.
+    namespace: String,
+    /// Whether the request names the tenant.
+    is_named: bool,
+}
+
+impl<R: Runtime> Session<R> {
+    /// Returns the location of a Job for further requests of the client.
+    pub(crate) fn location(&self, job: &str) -> String {
+        let query = if self.is_named { format!("?{}={}", namespace::PARAMETER, self.namespace) } else { String::new() };
+        format!("/api/jobs/{job}{query}")
+    }
 }
 
 impl<R: Runtime, A: Access<Caller = R::Caller>> FromRequestParts<Arc<Gateway<R, A>>> for Session<R> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway<R, A>>) -> Result<Self, Problem> {
-        let Identity { caller, user } = gateway.access.identify(&parts.headers)?;
+        let Identity { caller, user } = gateway.access.identify(&parts.method, &parts.headers).await?;
         let Some(limits) = parts.extensions.get::<Arc<RateLimits>>() else {
             return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The server has no rate limits."));
         };
         limits.admit(&user, &parts.method, Instant::now()).map_err(Problem::too_many_requests)?;
-        let tenant = gateway.runtime.open(gateway.tenant_of(&parts.headers)?, caller).await?;
-        Ok(Self { tenant, user })
+        let named = gateway.named(&parts.uri, &parts.headers)?;
+        let is_named = named.is_some();
+        let namespace = named.unwrap_or_else(|| gateway.tenant.clone());
+        let tenant = gateway.runtime.open(&namespace, caller).await?;
+        Ok(Self { tenant, user, namespace, is_named })
     }
+}
+
+/// The session of a caller, which the page shows.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionInfo {
+    /// The name of the caller.
+    user: String,
+    /// The namespace of the request.
+    namespace: String,
+    /// Whether requests may name another namespace.
+    chooses_namespace: bool,
+}
+
+/// Returns the caller and the namespace.
+pub(crate) async fn show<R: Runtime, A: Access<Caller = R::Caller>>(session: Session<R>) -> Json<SessionInfo> {
+    let Session { user, namespace, .. } = session;
+    Json(SessionInfo { user, namespace, chooses_namespace: A::CHOOSES_TENANT })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::{HeaderName, HeaderValue};
+    use axum::http::Method;
     use rstest::rstest;
 
     /// An access with or without a choice of the tenant.
@@ -75,25 +110,26 @@ mod tests {
 
         const CHOOSES_TENANT: bool = CHOOSES;
 
-        fn identify(&self, _: &HeaderMap) -> Result<Identity<()>, Problem> {
+        async fn identify(&self, _: &Method, _: &HeaderMap) -> Result<Identity<()>, Problem> {
             Ok(Identity { caller: (), user: "ada".into() })
         }
     }
 
+    fn named<const CHOOSES: bool>(uri: &'static str) -> Result<Option<String>, StatusCode> {
+        let gateway = Gateway { runtime: (), access: Anyone::<CHOOSES>, tenant: "one".into() };
+        gateway.named(&Uri::from_static(uri), &HeaderMap::new()).map_err(|problem| problem.status())
+    }
+
     #[rstest]
-    #[case::none(None, Ok("one"), Ok("one"))]
-    #[case::the_same(Some("one"), Ok("one"), Ok("one"))]
-    #[case::another(Some("two"), Err(StatusCode::NOT_FOUND), Ok("two"))]
+    #[case::none("/api/jobs", Ok(None), Ok(None))]
+    #[case::the_same("/api/jobs?namespace=one", Ok(Some("one")), Ok(Some("one")))]
+    #[case::another("/api/jobs?namespace=two", Err(StatusCode::NOT_FOUND), Ok(Some("two")))]
     fn a_request_names_its_tenant_where_it_may(
-        #[case] named: Option<&'static str>,
-        #[case] without_choice: Result<&str, StatusCode>,
-        #[case] with_choice: Result<&str, StatusCode>,
+        #[case] uri: &'static str,
+        #[case] without_choice: Result<Option<&str>, StatusCode>,
+        #[case] with_choice: Result<Option<&str>, StatusCode>,
     ) {
-        let headers =
-            HeaderMap::from_iter(named.map(|name| (HeaderName::from_static(TENANT), HeaderValue::from_static(name))));
-        let fixed = Gateway { runtime: (), access: Anyone::<false>, tenant: "one".into() };
-        assert_eq!(fixed.tenant_of(&headers).map_err(|problem| problem.status()), without_choice);
-        let open = Gateway { runtime: (), access: Anyone::<true>, tenant: "one".into() };
-        assert_eq!(open.tenant_of(&headers).map_err(|problem| problem.status()), with_choice);
+        assert_eq!(named::<false>(uri), without_choice.map(|name| name.map(str::to_owned)));
+        assert_eq!(named::<true>(uri), with_choice.map(|name| name.map(str::to_owned)));
     }
 }

@@ -1,9 +1,9 @@
 //! The routes, over a runtime that records its calls.
 
-use crate::{Gateway, LoopbackAccess, router};
+use crate::{Access, Gateway, Identity, LoopbackAccess, Problem, router};
 use axum::body::{Body, to_bytes};
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::vec;
 use tower::ServiceExt;
 
-/// A runtime with one tenant. It has the Job `k-1`, with two events, and the ended Job `k-0`.
+/// A runtime with two tenants. Both have the Job `k-1`, with two events, and the ended Job `k-0`.
 #[derive(Debug, Clone, Default)]
 struct Recorder {
     started: Arc<Mutex<Vec<NewJob>>>,
@@ -35,8 +35,11 @@ impl Runtime for Recorder {
     type Tenant = Self;
 
     async fn open(&self, tenant: &str, caller: String) -> Result<Self, Error> {
-        assert_eq!((tenant, caller.as_str()), ("local", "ada"));
-        Ok(self.clone())
+        assert_eq!(caller, "ada");
+        match tenant {
+            "local" | "acme" => Ok(self.clone()),
+            _ => Err(Error::new(ErrorKind::NotFound, "there is no tenant of that name")),
+        }
     }
 }
 
@@ -140,7 +143,10 @@ fn get(path: &str) -> Request<Body> {
 }
 
 async fn respond(runtime: &Recorder, request: Request<Body>) -> Response {
-    let access = LoopbackAccess::new(80, "t-1", "ada");
+    respond_with(runtime, LoopbackAccess::new(80, "t-1", "ada"), request).await
+}
+
+async fn respond_with<A: Access<Caller = String>>(runtime: &Recorder, access: A, request: Request<Body>) -> Response {
     let gateway = Gateway { runtime: runtime.clone(), access, tenant: "local".into() };
     router(gateway).oneshot(request).await.unwrap()
 }
@@ -163,6 +169,39 @@ async fn a_request_of_the_older_runtime_starts_a_job() {
     let with_path = NewJob { resources: resources.into(), ..NewJob::new("Fix it") };
     let with_skill = NewJob { skill: Some("sw-dev-senior".into()), ..with_path.clone() };
     assert_eq!(*runtime.started.lock().unwrap(), [with_skill, with_path]);
+}
+
+/// An access whose requests name their tenants.
+struct Choosing(LoopbackAccess);
+
+impl Access for Choosing {
+    type Caller = String;
+
+    const CHOOSES_TENANT: bool = true;
+
+    async fn identify(&self, method: &Method, headers: &HeaderMap) -> Result<Identity<String>, Problem> {
+        self.0.identify(method, headers).await
+    }
+}
+
+#[tokio::test]
+async fn a_request_names_its_namespace() {
+    let respond = async |request| {
+        let access = Choosing(LoopbackAccess::new(80, "t-1", "ada"));
+        respond_with(&Recorder::default(), access, request).await
+    };
+    let body = json!({"goal": "Fix it"});
+    let response = respond(post("/api/chat?namespace=acme", &body)).await;
+    assert_eq!(response.headers()[LOCATION], "/api/jobs/k-1?namespace=acme");
+    let mut by_header = post("/api/chat", &body);
+    by_header.headers_mut().insert("bloomery-namespace", "acme".parse().unwrap());
+    assert_eq!(respond(by_header).await.headers()[LOCATION], "/api/jobs/k-1?namespace=acme");
+    assert_eq!(respond(post("/api/chat", &body)).await.headers()[LOCATION], "/api/jobs/k-1");
+    let session = text(respond(get("/api/session?namespace=acme")).await).await;
+    assert_eq!(session, r#"{"user":"ada","namespace":"acme","choosesNamespace":true}"#);
+    assert_eq!(respond(get("/api/jobs?namespace=x")).await.status(), StatusCode::NOT_FOUND);
+    let twice = get("/api/jobs?namespace=acme&namespace=local");
+    assert_eq!(respond(twice).await.status(), StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
@@ -366,7 +405,7 @@ async fn the_page_is_public_and_its_session_is_not() {
     let public = Request::builder().uri("/").header(HOST, "localhost:80").body(Body::empty()).unwrap();
     assert_eq!(respond(&Recorder::default(), public).await.status(), StatusCode::OK);
     let session = text(respond(&Recorder::default(), get("/api/session")).await).await;
-    assert_eq!(session, r#"{"user":"ada","tenant":"local","choosesTenant":false}"#);
+    assert_eq!(session, r#"{"user":"ada","namespace":"local","choosesNamespace":false}"#);
     let anonymous = Request::builder().uri("/api/session").header(HOST, "localhost:80").body(Body::empty()).unwrap();
     assert_eq!(respond(&Recorder::default(), anonymous).await.status(), StatusCode::UNAUTHORIZED);
 }

@@ -5,7 +5,7 @@
 //!
 //! | Double | Module | Users |
 //! |---|---|---|
-//! | Kubernetes API server in memory | [`api_server`] | `operator`, `cli` |
+//! | Kubernetes API server in memory | [`api_server`] | `operator`, `cli`, `embed` |
 //! | model that answers scripts, and checks the protocols of OpenAI and Anthropic | [`model_server`] | `cli`, `e2e` |
 //! | model that records whole requests and can be busy or silent | [`recording_model`] | `worker` |
 //! | MCP server of a shop, whose refunds are effects | [`orders`] | `cli`, `e2e` |
@@ -21,6 +21,7 @@
 //! | the distance between the cases of a long test | [`sample`] |
 //! | conversations that end the same way on a cluster and in local mode | [`suite`] |
 //! | a conversation of twelve answers, to interrupt anywhere | [`twelve_steps`] |
+//! | Jobs and Approvals as they are on a cluster | [`objects`] |
 //! | typed values of JSON literals | [`json`] |
 
 #[expect(
@@ -38,6 +39,8 @@ pub mod ledger;
 pub mod local_server;
 pub mod logging;
 pub mod model_server;
+#[expect(clippy::missing_panics_doc, clippy::unwrap_used, reason = "it is part of tests, which fail by panicking")]
+pub mod objects;
 pub mod orders;
 #[expect(
     clippy::expect_used,

@@ -2,7 +2,7 @@
 //! completion cannot show errors.
 
 use crate::args::{ClusterArgs, Invocation, Place, PlaceArgs, WaitTarget};
-use crate::cluster::{Cluster, list_all};
+use crate::cluster::{self, Cluster, list_all};
 use crate::local::memory;
 use crate::local::skill_directory::SkillDirectory;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
@@ -130,7 +130,7 @@ fn names_in_cluster(kind: NameKind, source: &NameSource) -> Vec<String> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     runtime.block_on(async {
         let lookup = async {
-            let cluster = Cluster::from_args(&source.cluster).await.ok()?;
+            let cluster = cluster::open(&source.cluster).await.ok()?;
             Some(list_names(kind, &cluster, source.job.as_deref()).await)
         };
         tokio::time::timeout(COMPLETION_TIMEOUT, lookup).await.ok().flatten().unwrap_or_default()

@@ -1,6 +1,6 @@
 //! `bloomery cancel`: cancels Jobs.
 
-use super::client::Client;
+use super::client::{self, Client};
 use super::cluster_command::ClusterCommand;
 use super::{show, state, wait};
 use crate::args::{CancelArgs, WaitTarget};
@@ -11,7 +11,6 @@ use bloomery_crds::outcome::Phase;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::Job;
 use kube::ResourceExt;
-use serde_json::json;
 
 /// The maximum length of a goal in the confirmation, in bytes.
 const MAX_GOAL_BYTES: usize = 120;
@@ -28,7 +27,7 @@ pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Resu
     if !args.yes && !terminal::is_interactive() {
         return Err(Error::usage("there is no terminal to ask for confirmation: use --yes"));
     }
-    let client = Client::open(command).await?;
+    let client = client::open(command).await?;
     let jobs = find_jobs(args, &client).await?;
     let mut exit_codes = Vec::new();
     let (ended, live): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(state::has_ended);
@@ -43,12 +42,12 @@ pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Resu
     }
     confirm(args, &to_cancel).await?;
     for job in to_cancel {
-        match request_cancellation(&client, &job).await {
+        match client.cancel(&job).await {
             Ok(job) => {
                 print_status(args, &job, "is being cancelled")?;
                 cancelled.push(job);
             }
-            Err(error) => exit_codes.push(report_error(&error)),
+            Err(error) => exit_codes.push(report_error(&error.into())),
         }
     }
     if args.wait {
@@ -100,7 +99,7 @@ async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error
         match client.job(name).await {
             Ok(job) if jobs.iter().any(|known| known.name_any() == job.name_any()) => {}
             Ok(job) => jobs.push(job),
-            Err(error) => errors.push(error),
+            Err(error) => errors.push(error.into()),
         }
     }
     if errors.is_empty() { Ok(jobs) } else { Err(Error::join(errors)) }
@@ -141,18 +140,6 @@ fn confirmation_text(jobs: &[Job]) -> String {
     let running_note = if jobs.iter().any(is_running) { RUNNING_NOTE } else { "" };
     let jobs: String = jobs.iter().map(line).collect();
     format!("{jobs}{running_note}{FINAL_NOTE}\n")
-}
-
-/// Requests the cancellation of a Job.
-async fn request_cancellation(client: &Client, job: &Job) -> Result<Job, Error> {
-    let name = job.name_any();
-    let unchanged_only = false;
-    match client.patch(job, json!({ "spec": { "cancel": true } }), unchanged_only).await {
-        Ok(job) => Ok(job),
-        // Another Job has the name now.
-        Err(kube::Error::Api(status)) if status.code == 409 => Err(super::client::deleted_error(&name)),
-        Err(error) => Err(client.patch_error(&name, &format!("cancelling {name}"), &error).await),
-    }
 }
 
 /// Returns the exit code for a Job that has ended: the cancellation came too late if the Job has ended otherwise.

@@ -192,10 +192,10 @@ fn add_replies(page: &mut Page, job: &Job, status: &JobStatus) {
 mod tests {
     use super::*;
     use crate::args::{ClusterArgs, Invocation};
-    use crate::jobs::fixtures::{ended, job, now, with_held_call, with_questions};
     use bloomery_crds::names;
     use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
     use bloomery_crds::v1alpha1::ParentJob;
+    use bloomery_testkit::objects::jobs::{ended, job, now, with_held_call, with_questions};
     use rstest::rstest;
 
     fn page(job: &Job) -> String {

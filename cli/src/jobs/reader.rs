@@ -1,162 +1,39 @@
-//! A temporary pod that reads a Job's log from the memory. It mounts only the skill directory, read-only.
+//! Prints the log of a Job with a reader pod.
 
-mod build;
-
-use super::client::Client;
-use super::{logs, watch};
+use super::logs;
 use crate::args::EventsArgs;
-use crate::cluster::{Right, list_all};
+use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::text;
-use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
-use bloomery_crds::pod;
 use bloomery_crds::v1alpha1::Job;
-use build::{DEADLINE_SECONDS, Template};
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::{Api, ResourceExt};
-use std::time::Duration;
-
-/// The state of a reader pod.
-enum PodState {
-    /// Its container has started, so it has a log.
-    Started,
-    /// It cannot start, for this reason.
-    Stuck(String),
-    /// It was deleted.
-    Deleted,
-}
+use bloomery_embed::cluster::reader;
 
 /// Prints the log of a Job: creates a reader pod, prints its output, and deletes it.
 ///
 /// # Errors
 /// If the Job has no log, or the pod cannot read it.
-pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Result<Exit, Error> {
-    let template = template(client, args.image.clone()).await?;
-    let pod = build::pod(job, &template, args.json)?;
-    let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
-    let created = match api.create(&PostParams::default(), &pod).await {
-        Ok(created) => created,
-        Err(error) => {
-            let doing = "creating a reader pod for the memory";
-            return Err(client.cluster.refusal_error(doing, &error, vec![Right::on_pods("create", "pods")]).await);
-        }
-    };
-    let name = created.name_any();
+pub(super) async fn read(cluster: &Cluster, job: &Job, args: &EventsArgs) -> Result<Exit, Error> {
+    let name = reader::create(cluster, job, args.image.clone(), args.json).await?;
     text::inform(&format!(
         "The reader pod {name} reads the log from the memory (mounted read-only), and is deleted afterwards."
     ));
     let result = tokio::select! {
-        result = print_log(client, &name) => result,
+        result = print_log(cluster, &name) => result,
         _ = tokio::signal::ctrl_c() => Err(Error::new(Exit::Interrupted, "interrupted")),
     };
-    match api.delete(&name, &DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() }).await {
-        Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
-        Err(error) => {
-            let doing = format!("deleting the reader pod {name}, which ends by itself within {DEADLINE_SECONDS} s");
-            text::report(&client.cluster.request_error(&doing, &error).message);
-        }
+    if let Err(error) = reader::delete(cluster, &name).await {
+        text::report(&error.message);
     }
     result
 }
 
-/// Returns the template for the pod. It is made from the newest worker pod of the namespace, or else from the defaults of the
-/// chart. The image that the command line names replaces that of the worker pod, and is required without one.
-async fn template(client: &Client, image: Option<String>) -> Result<Template, Error> {
-    let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
-    let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));
-    let pods = match list_all(&api, workers, |_| true).await {
-        Ok(pods) => pods,
-        Err(error) if image.is_none() => {
-            let doing = "looking for a worker pod to take the image from (--image selects an image without it)";
-            return Err(client.cluster.refusal_error(doing, &error, vec![Right::on_pods("list", "pods")]).await);
-        }
-        // The image is known, and the defaults of the chart are enough for the rest.
-        Err(_) => Vec::new(),
-    };
-    let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0));
-    match (newest.and_then(Template::from_worker), image) {
-        (Some(template), None) => Ok(template),
-        (Some(template), Some(image)) => Ok(template.with_image(image)),
-        (None, Some(image)) => Ok(Template::default_with_image(image)),
-        (None, None) => Err(Error::usage(format!(
-            "the namespace {} has no worker pod to take the image of the reader pod from: name the image of the workers \
-             (worker.image in the chart) with --image",
-            client.cluster.namespace
-        ))),
-    }
-}
-
-/// Returns the state of the pod. Returns `None` while it is starting.
-fn pod_state(pod: Option<&Pod>) -> Option<PodState> {
-    match pod {
-        None => Some(PodState::Deleted),
-        Some(pod) if logs::has_started(pod) => Some(PodState::Started),
-        Some(pod) => build::stuck_reason(pod).map(PodState::Stuck),
-    }
-}
-
 /// Waits for the start of the pod, prints its log, and checks that it ended without an error.
-async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
-    let pods: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
-    wait_for_start(client, &pods, name).await?;
-    let has_reader = logs::print(client, name, true).await?;
-    if !has_reader {
-        return Ok(Exit::Success);
+async fn print_log(cluster: &Cluster, name: &str) -> Result<Exit, Error> {
+    reader::wait_for_start(cluster, name).await?;
+    let has_reader = logs::print(cluster, name, true).await?;
+    if has_reader {
+        reader::check_end(cluster, name).await?;
     }
-    let ended = wait_for_end(client, &pods, name).await?;
-    match build::failure_reason(&ended) {
-        None => Ok(Exit::Success),
-        Some(why) => Err(Error::failed(format!("the reader pod {name} could not read all of the log: {why}"))),
-    }
-}
-
-/// Waits until the container of the pod has started.
-///
-/// # Errors
-/// If the pod cannot start, does not start in time, or is deleted.
-async fn wait_for_start(client: &Client, pods: &Api<Pod>, name: &str) -> Result<(), Error> {
-    let this_pod = watch::Selector::name(name);
-    let mut unscheduled_reason = None;
-    let state = watch::until(pods, &this_pod, |pods| {
-        let pod = pods.get(name);
-        unscheduled_reason = pod.and_then(build::unscheduled_reason);
-        pod_state(pod)
-    });
-    // The deadline in the spec of the pod does not include the time until the pod is scheduled.
-    let state = tokio::time::timeout(Duration::from_secs(DEADLINE_SECONDS.into()), state).await;
-    let why = match state {
-        Ok(Ok(PodState::Started)) => return Ok(()),
-        Ok(Ok(PodState::Stuck(why))) => why,
-        Ok(Ok(PodState::Deleted)) => {
-            return Err(Error::failed(format!("the reader pod {name} was deleted before it started")));
-        }
-        Ok(Err(error)) => return Err(watch_error(client, name, &error).await),
-        Err(_) => unscheduled_reason.unwrap_or_else(|| format!("it has not started within {DEADLINE_SECONDS} s")),
-    };
-    Err(Error::failed(format!("the reader pod {name} cannot start: {why}")))
-}
-
-/// Waits until the pod has ended, and returns it.
-///
-/// # Errors
-/// If the pod is deleted, or cannot be watched.
-async fn wait_for_end(client: &Client, pods: &Api<Pod>, name: &str) -> Result<Pod, Error> {
-    let this_pod = watch::Selector::name(name);
-    let ended = watch::until(pods, &this_pod, |pods| match pods.get(name) {
-        None => Some(Err(Error::failed(format!("the reader pod {name} was deleted while it was reading")))),
-        Some(pod) => pod::has_ended(pod).then(|| Ok(pod.clone())),
-    });
-    match ended.await {
-        Ok(ended) => ended,
-        Err(error) => Err(watch_error(client, name, &error).await),
-    }
-}
-
-/// Returns the error of a failed watch of the pod.
-async fn watch_error(client: &Client, name: &str, error: &kube::Error) -> Error {
-    let rights = ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
-    client.cluster.refusal_error(&format!("watching the reader pod {name}"), error, rights).await
+    Ok(Exit::Success)
 }

@@ -2,7 +2,7 @@
 //!
 //! Steps: read the Job, find the question, get the text, append the reply. Other users may append replies at the same time.
 
-use super::client::{Client, deleted_error};
+use super::client;
 use super::cluster_command::ClusterCommand;
 use super::compose_reply::{self, ReplyTarget};
 use super::show;
@@ -12,13 +12,8 @@ use crate::exit::Exit;
 use crate::page::{Page, coloured};
 use crate::{output, terminal, text};
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply};
-use kube::ResourceExt;
-use serde_json::json;
+use bloomery_embed::cluster::reply::append;
 use std::io::{self, Read};
-
-/// The maximum number of attempts to append a reply. An attempt fails if the Job has changed, and the status of a running Job
-/// changes often.
-const MAX_ATTEMPTS: usize = 16;
 
 /// The maximum length of the text on stdin, in bytes. It is higher than that of a reply, because spaces around the text are removed.
 const MAX_STDIN_BYTES: u64 = 64 * 1024;
@@ -28,13 +23,14 @@ pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Resul
     if args.text.is_none() && !terminal::is_interactive() {
         return Err(Error::usage("there is no terminal to ask for the text: give it as an argument, or - for stdin"));
     }
-    let client = Client::open(command).await?;
+    let client = client::open(command).await?;
     let job = client.job(&args.job).await?;
-    let question = match compose_reply::target(&job, args.question.as_deref(), args.message)? {
-        ReplyTarget::Message => None,
-        ReplyTarget::Question(question) => Some(question),
-        ReplyTarget::Ambiguous(open) => Some(choose_question(&args.job, open).await?),
-    };
+    let question =
+        match compose_reply::target(&job, args.question.as_deref(), args.message).map_err(Error::on_cluster)? {
+            ReplyTarget::Message => None,
+            ReplyTarget::Question(question) => Some(question),
+            ReplyTarget::Ambiguous(open) => Some(choose_question(&args.job, open).await?),
+        };
     let typed = match args.text.as_deref() {
         Some("-") => read_stdin()?,
         Some(text) => text.to_owned(),
@@ -45,7 +41,7 @@ pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Resul
         text::inform(&note);
     }
     let reply = Reply { question: question.as_ref().map(|question| question.id.clone()), text };
-    let changed = append(&client, job, &reply).await?;
+    let changed = append(&client, job, &reply).await.map_err(Error::on_cluster)?;
     match args.output {
         Some(format) => output::print(&show::format_job(&changed, format)?)?,
         None => output::print(&confirmation(&args.job, question.as_ref(), &reply))?,
@@ -130,35 +126,4 @@ fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> S
         Some(question) => format!("job.bloomery.dev/{job} answered {}: {text}\n", question.id),
         None => format!("job.bloomery.dev/{job} was sent: {text}\n"),
     }
-}
-
-/// Appends a reply. If the Job has changed meanwhile, checks that the reply is still possible, and tries again.
-async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Error> {
-    let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
-    // True if the question already had an answer before. The user was warned, so the reply is sent nevertheless.
-    let is_second_answer =
-        reply.question.as_deref().is_some_and(|id| compose_reply::pending_answer(&job, id).is_some());
-    for _ in 0..MAX_ATTEMPTS {
-        let replies = [job.spec.replies.as_slice(), std::slice::from_ref(reply)].concat();
-        let unchanged_only = true;
-        match client.patch(&job, json!({ "spec": { "replies": replies } }), unchanged_only).await {
-            Ok(changed) => return Ok(changed),
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => return Err(client.patch_error(&name, &format!("replying to {name}"), &error).await),
-        }
-        job = client.job(&name).await?;
-        if job.uid() != uid {
-            return Err(deleted_error(&name));
-        }
-        // The API server may have stored the reply in an earlier attempt whose response was lost.
-        if job.spec.replies.iter().skip(before).any(|sent| sent == reply) {
-            return Ok(job);
-        }
-        if is_second_answer {
-            compose_reply::check_accepts_replies(&job)?;
-        } else {
-            compose_reply::check_still_open(&job, reply)?;
-        }
-    }
-    Err(Error::failed(format!("the Job {name} changed too often: nothing was sent. Try again")))
 }

@@ -1,6 +1,6 @@
 //! `bloomery get` on a cluster: shows the named Job, or lists all Jobs.
 
-use super::client::Client;
+use super::client::{self, Client};
 use super::cluster_command::ClusterCommand;
 use super::{page, state};
 use crate::args::{GetArgs, ObjectOutput};
@@ -18,13 +18,15 @@ use std::io::Write;
 
 /// Shows the named Job, or lists all Jobs.
 pub(super) async fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
-    let client = Client::open(command).await?;
+    let client = client::open(command).await?;
     let Some(name) = &args.key else { return list_jobs(&client, args).await };
     let job = client.job(name).await?;
     check_skill(&job, args.skill.as_deref())?;
     match args.output {
         Some(format) => output::print(&format_job(&job, format)?).map(|()| Exit::Success),
-        None => print_page(&page::render(&job, &client.decision_state(&job).await, command, Timestamp::now())),
+        None => {
+            print_page(&page::render(&job, &client::decision_state(&client, &job).await, command, Timestamp::now()))
+        }
     }
 }
 
@@ -158,7 +160,7 @@ fn waits_for(job: &Job) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::fixtures::{job, now, with_held_call, with_questions};
+    use bloomery_testkit::objects::jobs::{job, now, with_held_call, with_questions};
 
     #[test]
     fn the_table_shows_the_approvers_and_questions_that_jobs_wait_for() {

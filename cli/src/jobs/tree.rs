@@ -1,6 +1,6 @@
 //! `bloomery tree`: shows Skills with their Jobs, the Jobs that these invoke, Approvals and pods.
 
-use super::client::Client;
+use super::client::{self, Client};
 use super::cluster_command::ClusterCommand;
 use super::{page, show, state};
 use crate::args::TreeArgs;
@@ -88,7 +88,7 @@ struct Branch {
 
 /// Prints the tree of a namespace, a Skill or a Job.
 pub(super) async fn run(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
-    let client = Client::open(command).await?;
+    let client = client::open(command).await?;
     let namespace_objects = read_objects(&client).await?;
     let Some(skills) = select(&namespace_objects, args.name.as_deref()) else {
         let (name, namespace) = (args.name.as_deref().unwrap_or_default(), &client.cluster.namespace);
@@ -284,8 +284,8 @@ fn leaf(line: String) -> Branch {
 mod tests {
     use super::*;
     use crate::args::ObjectOutput;
-    use crate::jobs::fixtures::{now, with_held_call, with_questions};
     use bloomery_crds::v1alpha1::ParentJob;
+    use bloomery_testkit::objects::jobs::{now, with_held_call, with_questions};
 
     fn namespace_objects() -> NamespaceObjects {
         let mut other = with_questions();
@@ -340,7 +340,7 @@ mod tests {
     fn children_are_below_their_parent() {
         let mut namespace_objects = namespace_objects();
         let child = |name: &str, uid: &str, parent: (&str, &str)| {
-            let mut job = crate::jobs::fixtures::job(name);
+            let mut job = bloomery_testkit::objects::jobs::job(name);
             job.metadata.uid = Some(uid.into());
             job.spec.skill = "reviewer".into();
             job.spec.parent = Some(ParentJob { name: parent.0.into(), uid: parent.1.into(), call: "c-1".into() });

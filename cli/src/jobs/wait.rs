@@ -1,6 +1,6 @@
 //! `bloomery wait`: watches a Job until it reaches a state.
 
-use super::client::{Client, deleted_error};
+use super::client::{self, Client, deleted_error};
 use super::cluster_command::ClusterCommand;
 use super::state::DecisionState;
 use super::{show, state, watch};
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Waits until a Job reaches the state that the command line names, and prints the state of the Job.
 pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
-    let client = Client::open(command).await?;
+    let client = client::open(command).await?;
     let job = client.job(&args.job).await?;
     let job = wait_until(&client, &job, args.target, args.timeout).await?;
     match args.output {
@@ -24,7 +24,7 @@ pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result
         None => output::print(&format!("job.bloomery.dev/{} {}\n", args.job, state::summary(&job)))?,
     }
     if state::waits_for_people(&job) {
-        for hint in state::hints(&job, &client.decision_state(&job).await, command) {
+        for hint in state::hints(&job, &client::decision_state(&client, &job).await, command) {
             text::inform(&hint);
         }
     }
@@ -69,7 +69,7 @@ pub(super) async fn wait_until(
                 Ok(Ok(job))
                     if target.is_none()
                         && state::waits_for_people(&job)
-                        && continues_soon(&client.decision_state(&job).await) =>
+                        && continues_soon(&client::decision_state(client, &job).await) =>
                 {
                     decided = Some(job);
                 }
@@ -85,10 +85,10 @@ pub(super) async fn wait_until(
         })?,
     };
     match result {
-        Ok(job) => job,
+        Ok(job) => Ok(job?),
         Err(error) => {
             let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
-            Err(client.cluster.refusal_error(&format!("watching the Job {name}"), &error, rights).await)
+            Err(client.cluster.refusal_error(&format!("watching the Job {name}"), &error, rights).await.into())
         }
     }
 }
@@ -136,8 +136,8 @@ fn exit_code(job: &Job, target: Option<WaitTarget>) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::fixtures::{ended, in_phase};
     use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+    use bloomery_testkit::objects::jobs::{ended, in_phase};
     use rstest::rstest;
 
     #[rstest]

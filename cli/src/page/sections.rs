@@ -1,19 +1,12 @@
 //! Sections of pages about Jobs, on a cluster and on this machine.
 
+pub use bloomery_embed::cluster::state::phase_and_outcome as phase;
+
 use super::Page;
 use crate::summary::field;
 use crate::text::sanitized_line;
-use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict, WorkflowProgress};
 use serde_json::{Map, Value};
-
-/// Formats a phase and the outcome. Omits the code of the outcome if it is the same word as the phase.
-pub fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
-    let phase = phase.to_string();
-    let Some(Outcome { code, message, .. }) = outcome else { return phase };
-    let code = code.to_string();
-    if code == phase { format!("{phase}: {message}") } else { format!("{phase}, {code}: {message}") }
-}
 
 impl Page {
     /// Adds the progress of the workflows.

@@ -62,9 +62,22 @@ fn client(verb: &str, arguments: &[&str]) -> Command {
 
 /// Returns a `bloomery` command for the cluster. `hack/images` builds the program beside these stories.
 pub fn bloomery(arguments: &[&str]) -> Command {
-    let here = std::env::current_exe().expect("a test is a program");
-    let beside = here.parent().and_then(std::path::Path::parent).expect("tests are in deps, below the programs");
-    let mut command = Command::new(beside.join("bloomery"));
+    let mut command = program("bloomery");
     command.args(arguments).arg("--kubeconfig").arg(kubeconfig());
     command
+}
+
+/// Returns the command of a gateway for the cluster, with the rights of the administrator. `hack/images` builds the program beside these
+/// stories.
+pub fn gateway(arguments: &[&str]) -> Command {
+    let mut command = program("bloomery-gateway");
+    command.args(arguments).env("KUBECONFIG", kubeconfig());
+    command
+}
+
+/// Returns the command of a program of this checkout.
+fn program(name: &str) -> Command {
+    let here = std::env::current_exe().expect("a test is a program");
+    let beside = here.parent().and_then(std::path::Path::parent).expect("tests are in deps, below the programs");
+    Command::new(beside.join(name))
 }

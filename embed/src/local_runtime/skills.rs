@@ -4,8 +4,8 @@ use crate::error::{Error, ErrorKind};
 use crate::local::memory;
 use crate::run::options::RunOptions;
 use crate::run::server::{self, Server};
-use crate::run::skill::{self, LoadedSkill};
-use crate::skill::{SkillState, SkillTool};
+use crate::run::skill;
+use crate::skill::{SkillState, SkillTool, allows};
 use bloomery_engine::tool::ListedTool;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{SkillTools, Tools};
@@ -59,13 +59,7 @@ pub(super) fn tools(options: &RunOptions, name: &str) -> Result<Vec<SkillTool>, 
     }));
     runtime.shutdown_background();
     let listed = listed.map_err(|error| Error::new(ErrorKind::Unavailable, error.message))?;
-    Ok(listed.into_iter().filter(|tool| is_allowed(&loaded, &tool.name)).map(shown).collect())
-}
-
-/// Returns whether the policy of a Skill allows a tool of its server.
-fn is_allowed(skill: &LoadedSkill, tool: &str) -> bool {
-    let policy = skill.spec.policy.as_ref().and_then(|policy| policy.tools.as_ref());
-    policy.is_none_or(|policy| policy.allows(tool) && policy.blocking_entry(tool).is_none())
+    Ok(listed.into_iter().filter(|tool| allows(&loaded.spec, &tool.name)).map(shown).collect())
 }
 
 fn shown(tool: ListedTool) -> SkillTool {
@@ -141,7 +135,7 @@ spec:
         fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
         let loaded = skill::find(memory.path(), "desk", false, &[]).unwrap().loaded;
         for (tool, is_expected) in [("read_order", true), ("note", true), ("read_secret", false), ("refund", false)] {
-            assert_eq!(is_allowed(&loaded, tool), is_expected, "{tool}");
+            assert_eq!(allows(&loaded.spec, tool), is_expected, "{tool}");
         }
     }
 }

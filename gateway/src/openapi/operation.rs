@@ -6,12 +6,12 @@ use crate::problem::Problem;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-/// The statuses of errors that all operations have: no access, no right, another method, too many requests, a failure, and a runtime that
-/// cannot answer now.
-const COMMON_ERRORS: [u16; 6] = [401, 403, 405, 429, 500, 503];
+/// The statuses of errors that all operations have: an invalid request, no access, no right, no such namespace or object, another method, too
+/// many requests, a failure, and a runtime that cannot answer now.
+const COMMON_ERRORS: [u16; 8] = [400, 401, 403, 404, 405, 429, 500, 503];
 
-/// The statuses of errors in a body: its content, its size, its media type, and its fields.
-const BODY_ERRORS: [u16; 4] = [400, 413, 415, 422];
+/// The statuses of errors in a body: its size, its media type, and its fields.
+const BODY_ERRORS: [u16; 3] = [413, 415, 422];
 
 /// The path of the document, which needs no identity.
 pub(super) const DOCUMENT_PATH: &str = "/openapi.json";

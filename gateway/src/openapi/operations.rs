@@ -7,16 +7,14 @@ use crate::input::{DecisionRequest, ReplyRequest};
 use crate::openai::{Completion, CompletionRequest, ModelList};
 use crate::problem::Problem;
 use crate::read::List;
+use crate::session::SessionInfo;
 use bloomery_crds::v1alpha1::WorkflowProgress;
 use bloomery_embed::{JobEvent, JobStatus, JobSummary, ModelContext, OpenRequests, SkillState, SkillTool};
 use schemars::Schema;
 use serde_json::{Value, json};
 
-/// The errors of a request about an object: a path that is not UTF-8, or no such object.
-const ABOUT_OBJECT: &[u16] = &[400, 404];
-
 /// The errors of input for a Job.
-const ABOUT_INPUT: &[u16] = &[400, 404, 409];
+const ABOUT_INPUT: &[u16] = &[409];
 
 /// Returns all operations.
 pub(super) fn all(schemas: &mut Schemas) -> Vec<Operation> {
@@ -28,12 +26,12 @@ pub(super) fn all(schemas: &mut Schemas) -> Vec<Operation> {
 }
 
 /// Returns an operation without headers and body.
-fn get(path: &'static str, summary: &'static str, response: Value, errors: &'static [u16]) -> Operation {
+fn get(path: &'static str, summary: &'static str, response: Value) -> Operation {
     let responses = vec![(200, response)];
-    Operation { path, method: "get", summary, headers: Vec::new(), body: None, responses, errors }
+    Operation { path, method: "get", summary, headers: Vec::new(), body: None, responses, errors: &[] }
 }
 
-fn of_chats(schemas: &mut Schemas) -> [Operation; 4] {
+fn of_chats(schemas: &mut Schemas) -> [Operation; 5] {
     let mut started = json_body("The Job has started", &schemas.response::<Started>());
     if let Some(started) = started.as_object_mut() {
         let location = json!({"required": true, "schema": {"type": "string"}, "description": "The path of the Job"});
@@ -56,7 +54,7 @@ fn of_chats(schemas: &mut Schemas) -> [Operation; 4] {
             responses: vec![(202, started), (200, events("The events of the Job", schemas))],
             errors: ABOUT_INPUT,
         },
-        get("/v1/models", "List the Skills as models", json_body("The models", &schemas.response::<ModelList>()), &[]),
+        get("/v1/models", "List the Skills as models", json_body("The models", &schemas.response::<ModelList>())),
         Operation {
             path: "/v1/chat/completions",
             method: "post",
@@ -66,7 +64,12 @@ fn of_chats(schemas: &mut Schemas) -> [Operation; 4] {
             responses: vec![(200, completion)],
             errors: ABOUT_INPUT,
         },
-        get(DOCUMENT_PATH, "Describe this API", json_body("The description", &Schema::default()), &[]),
+        get(DOCUMENT_PATH, "Describe this API", json_body("The description", &Schema::default())),
+        get(
+            "/api/session",
+            "Return the caller and the namespace",
+            json_body("The session", &schemas.response::<SessionInfo>()),
+        ),
     ]
 }
 
@@ -85,19 +88,14 @@ fn of_jobs(schemas: &mut Schemas) -> [Operation; 4] {
     });
     let ended = json!({"description": "The Job has ended, and the client has all its events"});
     [
-        get("/api/jobs", "List the Jobs", json_body("The Jobs", &schemas.response::<List<JobSummary>>()), &[]),
-        get(
-            "/api/jobs/{job}",
-            "Return the state of a Job",
-            json_body("The state", &schemas.response::<JobStatus>()),
-            ABOUT_OBJECT,
-        ),
+        get("/api/jobs", "List the Jobs", json_body("The Jobs", &schemas.response::<List<JobSummary>>())),
+        get("/api/jobs/{job}", "Return the state of a Job", json_body("The state", &schemas.response::<JobStatus>())),
         Operation {
             headers: vec![last_event_id],
             responses: vec![(200, events("The events after the last one of the client", schemas)), (204, ended)],
-            ..get("/api/jobs/{job}/events", "Follow a Job", Value::Null, ABOUT_OBJECT)
+            ..get("/api/jobs/{job}/events", "Follow a Job", Value::Null)
         },
-        get("/api/jobs/{job}/projections/{key}", "Return a projection of a Job", projection, ABOUT_OBJECT),
+        get("/api/jobs/{job}/projections/{key}", "Return a projection of a Job", projection),
     ]
 }
 
@@ -126,8 +124,8 @@ fn of_skills(schemas: &mut Schemas) -> [Operation; 2] {
     let skills = json_body("The Skills", &schemas.response::<List<SkillState>>());
     let tools = json_body("The tools", &schemas.response::<List<SkillTool>>());
     [
-        get("/api/skills", "Read the Skills again, and list them", skills, &[]),
-        get("/api/skills/{skill}/tools", "List the tools of a Skill that its policy allows", tools, ABOUT_OBJECT),
+        get("/api/skills", "Read the Skills again, and list them", skills),
+        get("/api/skills/{skill}/tools", "List the tools of a Skill that its policy allows", tools),
     ]
 }
 

@@ -103,6 +103,29 @@ pub fn read_source(line: &str) -> Option<String> {
     serde_json::from_str::<WithSource>(line).ok().map(|line| line.source)
 }
 
+/// Reads a line by itself, and returns its source and its event. Its place in the log is not checked.
+///
+/// # Errors
+/// The reason why the line is not an event of a version that this engine reads.
+pub fn read_alone(line: &str) -> Result<(String, Entry), String> {
+    read_envelope(line).map(|envelope| (envelope.source.clone(), envelope.into_entry()))
+}
+
+fn read_envelope(line: &str) -> Result<Envelope<Event>, String> {
+    let envelope: Envelope<Event> = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    if envelope.schemaversion != SCHEMA_VERSION {
+        return Err(format!("schema version {}, this engine reads {SCHEMA_VERSION}", envelope.schemaversion));
+    }
+    Ok(envelope)
+}
+
+impl Envelope<Event> {
+    fn into_entry(self) -> Entry {
+        let stamp = EventTime { time: self.time, elapsed_ms: self.elapsedms };
+        Entry { seq: self.seq, stamp, event: self.event }
+    }
+}
+
 /// The end of a log. It numbers and chains the lines that are added, and checks the lines that are read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
@@ -170,14 +193,7 @@ impl Chain {
     /// Reads the next line, without its line feed, and checks that it continues the log.
     pub fn read(&mut self, line: &str) -> Result<Entry, Error> {
         let expected = self.events + 1;
-        let unreadable = |message: String| Error::Unreadable { seq: expected, message };
-        let envelope: Envelope<Event> = serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))?;
-        if envelope.schemaversion != SCHEMA_VERSION {
-            return Err(unreadable(format!(
-                "schema version {}, this engine reads {SCHEMA_VERSION}",
-                envelope.schemaversion
-            )));
-        }
+        let envelope = read_envelope(line).map_err(|message| Error::Unreadable { seq: expected, message })?;
         if envelope.seq != expected {
             return Err(Error::Gap { expected, found: envelope.seq });
         }
@@ -193,8 +209,7 @@ impl Chain {
             return Err(Error::NotAcknowledged { seq: expected });
         }
         (self.events, self.head) = (expected, head);
-        let stamp = EventTime { time: envelope.time, elapsed_ms: envelope.elapsedms };
-        Ok(Entry { seq: expected, stamp, event: envelope.event })
+        Ok(envelope.into_entry())
     }
 }
 
@@ -228,6 +243,15 @@ mod tests {
     fn the_source_of_a_line_can_be_read() {
         assert_eq!(read_source(&log(1).0[0]).as_deref(), Some("/namespaces/acme/skilljobs/refund/u-1"));
         assert_eq!(read_source("{}"), None);
+    }
+
+    #[test]
+    fn a_line_in_the_middle_of_a_log_can_be_read_alone() {
+        let (lines, _) = log(3);
+        let (source, entry) = read_alone(&lines[2]).unwrap();
+        assert_eq!((source.as_str(), entry.seq, entry.stamp), ("/namespaces/acme/skilljobs/refund/u-1", 3, stamp()));
+        assert!(read_alone("2026-01-01T00:00:00Z    9 tool.held").is_err());
+        assert!(read_alone(&lines[2].replace("\"schemaversion\":1", "\"schemaversion\":2")).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use super::*;
-use crate::approvals::fixtures::{approval, now};
 use crate::page::coloured;
+use bloomery_testkit::objects::approvals::{approval, now};
 use rstest::rstest;
 
 #[test]

@@ -1,6 +1,5 @@
 //! Builds the reader pod, and interprets its status.
 
-use crate::cluster::FIELD_MANAGER;
 use crate::error::Error;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, LABEL_MEMORY, LABEL_SKILL, MEMORY_CLAIM};
 use bloomery_crds::pod::{self, WORKER_CONTAINER};
@@ -16,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 /// The maximum lifetime of the pod, in seconds.
-pub(super) const DEADLINE_SECONDS: u32 = 120;
+pub const DEADLINE_SECONDS: u32 = 120;
 
 /// The mount path of the skill directory, which the requirement documents call slag.
 const MOUNT_PATH: &str = "/slag";
@@ -26,7 +25,7 @@ const WORKER_UID: i64 = 65532;
 
 /// The properties that a reader pod copies from a worker pod.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Template {
+pub struct Template {
     image: String,
     pull_policy: Option<String>,
     pull_secrets: Option<Vec<LocalObjectReference>>,
@@ -42,7 +41,7 @@ pub(super) struct Template {
 
 impl Template {
     /// Creates the template from a worker pod. Returns `None` if the pod has no worker container.
-    pub(super) fn from_worker(worker: &Pod) -> Option<Self> {
+    pub fn from_worker(worker: &Pod) -> Option<Self> {
         let spec = worker.spec.as_ref()?;
         let container = spec.containers.iter().find(|container| container.name == WORKER_CONTAINER)?;
         let user = spec.security_context.as_ref();
@@ -61,12 +60,12 @@ impl Template {
     }
 
     /// Replaces the image.
-    pub(super) fn with_image(self, image: String) -> Self {
+    pub fn with_image(self, image: String) -> Self {
         Self { image, ..self }
     }
 
     /// Creates a template from the defaults of the chart.
-    pub(super) fn default_with_image(image: String) -> Self {
+    pub fn default_with_image(image: String) -> Self {
         let quantity = |text: &str| Quantity(text.to_owned());
         let resources = ResourceRequirements {
             requests: Some([("cpu".to_owned(), quantity("20m")), ("memory".to_owned(), quantity("32Mi"))].into()),
@@ -103,10 +102,10 @@ fn requires_node_of_memory(worker: &PodSpec) -> bool {
 ///
 /// # Errors
 /// If the Job has no log yet, or its status names a log outside of the skill directory.
-pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Error> {
+pub fn pod(job: &Job, template: &Template, json: bool, manager: &str) -> Result<Pod, Error> {
     let name = job.name_any();
     let log = job.status.as_ref().and_then(|status| status.log.as_ref());
-    let Some(log) = log else { return Err(Error::usage(format!("the Job {name} has no events yet"))) };
+    let Some(log) = log else { return Err(Error::invalid(format!("the Job {name} has no events yet"))) };
     if !is_within(&log.path) {
         return Err(Error::failed(format!(
             "the status of the Job {name} names a log outside of its skill directory: {:?}",
@@ -115,7 +114,7 @@ pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Err
     }
     let format = if json { "json" } else { "text" };
     let args = vec!["events".to_owned(), format!("--log-format={format}"), format!("{MOUNT_PATH}/{}", log.path)];
-    Ok(Pod { metadata: metadata(job), spec: Some(spec(job, template, args)), status: None })
+    Ok(Pod { metadata: metadata(job, manager), spec: Some(spec(job, template, args)), status: None })
 }
 
 /// Returns whether a relative path stays below the directory that it starts from.
@@ -123,10 +122,10 @@ fn is_within(path: &str) -> bool {
     !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-fn metadata(job: &Job) -> ObjectMeta {
+fn metadata(job: &Job, manager: &str) -> ObjectMeta {
     let labels = [
         // The operator ignores pods with this value.
-        (LABEL_MANAGED_BY, FIELD_MANAGER),
+        (LABEL_MANAGED_BY, manager),
         (LABEL_COMPONENT, "reader"),
         (LABEL_SKILL, &job.spec.skill),
         (LABEL_MEMORY, MEMORY_CLAIM),
@@ -197,7 +196,7 @@ fn container_state(pod: &Pod) -> Option<&ContainerState> {
 }
 
 /// Returns why a pod cannot start. Returns `None` while it may still start by itself.
-pub(super) fn stuck_reason(pod: &Pod) -> Option<String> {
+pub fn stuck_reason(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     if pod::has_ended(pod) {
         return Some(reason_and_message(status.reason.as_deref(), status.message.as_deref()));
@@ -211,7 +210,7 @@ pub(super) fn stuck_reason(pod: &Pod) -> Option<String> {
 }
 
 /// Returns why a pod is not scheduled yet. This may be temporary.
-pub(super) fn unscheduled_reason(pod: &Pod) -> Option<String> {
+pub fn unscheduled_reason(pod: &Pod) -> Option<String> {
     let conditions = pod.status.as_ref()?.conditions.iter().flatten();
     let mut unscheduled =
         conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
@@ -225,7 +224,7 @@ fn reason_and_message(reason: Option<&str>, message: Option<&str>) -> String {
 }
 
 /// Returns why an ended pod has failed. Returns `None` if it has succeeded.
-pub(super) fn failure_reason(pod: &Pod) -> Option<String> {
+pub fn failure_reason(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     let ended = container_state(pod).and_then(|state| state.terminated.as_ref());
     if status.phase.as_deref() == Some("Succeeded") || ended.is_some_and(|ended| ended.exit_code == 0) {
@@ -243,9 +242,11 @@ pub(super) fn failure_reason(pod: &Pod) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::fixtures::{changed, job, with_held_call};
+    use bloomery_testkit::objects::jobs::{changed, job, with_held_call};
     use rstest::rstest;
     use serde_json::json;
+
+    const MANAGER: &str = "kubectl-bloomery";
 
     fn yaml(pod: &Pod) -> String {
         serde_yaml::to_string(&serde_json::to_value(pod).unwrap()).unwrap()
@@ -254,7 +255,7 @@ mod tests {
     #[test]
     fn the_default_pod_is_the_golden_one() {
         insta::assert_snapshot!(yaml(
-            &pod(&with_held_call(), &Template::default_with_image("worker:1".into()), false).unwrap()
+            &pod(&with_held_call(), &Template::default_with_image("worker:1".into()), false, MANAGER).unwrap()
         ));
     }
 
@@ -272,7 +273,7 @@ mod tests {
             },
         }))
         .unwrap();
-        let pod = pod(&with_held_call(), &Template::from_worker(&worker).unwrap(), true).unwrap();
+        let pod = pod(&with_held_call(), &Template::from_worker(&worker).unwrap(), true, MANAGER).unwrap();
         let spec = pod.spec.unwrap();
         let user = spec.security_context.unwrap();
         assert_eq!((user.run_as_user, user.run_as_group, user.fs_group), (Some(1000), Some(1001), Some(1002)));
@@ -302,7 +303,7 @@ mod tests {
             Template::from_worker(&worker).unwrap(),
             Template::from_worker(&worker).unwrap().with_image("worker:3".into()),
         ] {
-            let pod = pod(&with_held_call(), &template, false).unwrap();
+            let pod = pod(&with_held_call(), &template, false, MANAGER).unwrap();
             assert_eq!(pod.spec.unwrap().affinity.is_some(), requires);
         }
     }
@@ -318,12 +319,12 @@ mod tests {
                 log.path = path.to_owned();
             }
         });
-        assert!(pod(&job, &Template::default_with_image("worker:1".into()), false).is_err());
+        assert!(pod(&job, &Template::default_with_image("worker:1".into()), false, MANAGER).is_err());
     }
 
     #[test]
     fn a_job_without_events_has_no_reader_pod() {
-        let error = pod(&job("new"), &Template::default_with_image("worker:1".into()), false).unwrap_err();
+        let error = pod(&job("new"), &Template::default_with_image("worker:1".into()), false, MANAGER).unwrap_err();
         assert!(error.message.contains("no events yet"), "{error}");
     }
 

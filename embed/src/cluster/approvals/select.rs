@@ -1,6 +1,6 @@
 //! Selects an Approval by a name, and checks that it is open. The functions are pure.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, CountedDecision};
@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// The Approvals that a name on the command line selects.
 #[derive(Debug)]
-pub(super) enum NameMatch {
+pub enum NameMatch {
     /// The Approval with the name.
     Approval(Box<Approval>),
     /// The Approvals of the Job with the name: the name, and at least one Approval.
@@ -22,7 +22,7 @@ pub(super) enum NameMatch {
 ///
 /// # Errors
 /// If the Approval is closed, or the Job has no open Approval or several.
-pub(super) fn select_open(found: NameMatch, now: Timestamp) -> Result<Approval, Error> {
+pub fn select_open(found: NameMatch, now: Timestamp) -> Result<Approval, Error> {
     let approval = select_one(found, now)?;
     match closed_reason(&approval, now) {
         Some(reason) => Err(Error::too_late(format!("{} {reason}", approval.name_any()))),
@@ -34,7 +34,7 @@ pub(super) fn select_open(found: NameMatch, now: Timestamp) -> Result<Approval, 
 ///
 /// # Errors
 /// If the Job has no open Approval, or several.
-pub(super) fn select_one(found: NameMatch, now: Timestamp) -> Result<Approval, Error> {
+pub fn select_one(found: NameMatch, now: Timestamp) -> Result<Approval, Error> {
     let (job, approvals) = match found {
         NameMatch::Approval(approval) => return Ok(*approval),
         NameMatch::OfJob(job, approvals) => (job, approvals),
@@ -43,14 +43,14 @@ pub(super) fn select_one(found: NameMatch, now: Timestamp) -> Result<Approval, E
     let (mut open, closed): (Vec<_>, Vec<_>) = approvals.into_iter().partition(is_open);
     if open.len() > 1 {
         let list = list(&open, now);
-        return Err(Error::usage(format!("the Job {job} has several open Approvals. Name one of them:{list}")));
+        return Err(Error::invalid(format!("the Job {job} has several open Approvals. Name one of them:{list}")));
     }
     open.pop().ok_or_else(|| Error::too_late(format!("no Approval of the Job {job} is open:{}", list(&closed, now))))
 }
 
 /// Returns why an Approval cannot be decided, as the rest of a sentence that begins with its name: `is denied already, by ...`.
 /// Returns `None` if the Approval is open.
-pub(super) fn closed_reason(approval: &Approval, now: Timestamp) -> Option<String> {
+pub fn closed_reason(approval: &Approval, now: Timestamp) -> Option<String> {
     let (spec, expires) = (&approval.spec, approval.spec.expires_at.0);
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
     let has_expired = counted.is_some_and(|counted| counted.verdict == ApprovalVerdict::Expired);
@@ -94,7 +94,7 @@ fn expiry_reason(reason: Option<&str>, counted: Option<&CountedDecision>, expire
 }
 
 /// Returns the past participle of a verdict.
-pub(super) fn past_participle(verdict: ApprovalVerdict) -> &'static str {
+pub fn past_participle(verdict: ApprovalVerdict) -> &'static str {
     match verdict {
         ApprovalVerdict::Approve => "approved",
         ApprovalVerdict::Deny => "denied",
@@ -115,7 +115,7 @@ fn list(approvals: &[Approval], now: Timestamp) -> String {
 }
 
 /// Returns a note that names the other approvers whose decision the call needs. Returns `None` if there are none.
-pub(super) fn other_approvers_note(approved: &Approval, of_job: &[Approval], now: Timestamp) -> Option<String> {
+pub fn other_approvers_note(approved: &Approval, of_job: &[Approval], now: Timestamp) -> Option<String> {
     let of_call = |other: &&Approval| other.spec.call_id == approved.spec.call_id && other.uid() != approved.uid();
     let open = of_job.iter().filter(of_call).filter(|other| closed_reason(other, now).is_none());
     let approvers: Vec<String> = open.map(|other| format!("{} ({})", other.spec.approver, other.name_any())).collect();
@@ -126,7 +126,7 @@ pub(super) fn other_approvers_note(approved: &Approval, of_job: &[Approval], now
 ///
 /// # Errors
 /// If the Job is deleted, even if a new Job has the same name.
-pub(super) fn check_job(approval: &Approval, found: Option<&str>) -> Result<(), Error> {
+pub fn check_job(approval: &Approval, found: Option<&str>) -> Result<(), Error> {
     let (name, job) = (approval.name_any(), &approval.spec.job);
     let reason = match found {
         Some(uid) if uid == approval.spec.job_uid => return Ok(()),
@@ -137,27 +137,28 @@ pub(super) fn check_job(approval: &Approval, found: Option<&str>) -> Result<(), 
 }
 
 /// Returns the error for a name without Approvals. `known` contains the names of all Approvals and their Jobs.
-pub(super) fn not_found(name: &str, namespace: &str, known: &BTreeSet<String>) -> Error {
+pub fn not_found(name: &str, namespace: &str, known: &BTreeSet<String>) -> Error {
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
     let near = if known.is_empty() { " There are no Approvals in it.".to_owned() } else { near };
-    Error::usage(format!(
+    Error::invalid(format!(
         "the namespace {namespace} has no Approval {name}, and no Job {name} that waits for an approval.{near}"
     ))
 }
 
 /// Returns the error for a Job that requests no decision.
-pub(super) fn not_requested_error(job: &str, reason: &str) -> Error {
-    Error::failed(format!("no decision is requested on the call of the Job {job}: {reason}"))
+pub fn not_requested_error(job: &str, reason: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("no decision is requested on the call of the Job {job}: {reason}"))
 }
 
 /// Returns the error for an Approval that has changed since it was shown. `current` is `None` if it was deleted.
-pub(super) fn changed_error(current: Option<&Approval>, name: &str, now: Timestamp) -> Error {
+pub fn changed_error(current: Option<&Approval>, name: &str, now: Timestamp) -> Error {
     match current.map(|approval| closed_reason(approval, now)) {
         Some(Some(reason)) => {
             Error::too_late(format!("{name} {reason}. This happened while you decided: your decision was not recorded"))
         }
         Some(None) => {
-            Error::failed(format!("{name} has changed since it was shown. Nothing was decided: check it again"))
+            let message = format!("{name} has changed since it was shown. Nothing was decided: check it again");
+            Error::new(ErrorKind::Conflict, message)
         }
         None => Error::too_late(format!("{name} was deleted, because its Job needs no decision any more")),
     }

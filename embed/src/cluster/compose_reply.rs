@@ -2,7 +2,7 @@
 
 use super::state;
 use crate::choice;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::text;
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply, WaitingFor};
@@ -10,7 +10,7 @@ use kube::ResourceExt;
 
 /// The target of a reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ReplyTarget {
+pub enum ReplyTarget {
     /// The conversation: the reply is a message.
     Message,
     /// A question: the reply is an answer.
@@ -24,7 +24,7 @@ pub(super) enum ReplyTarget {
 ///
 /// # Errors
 /// If the Job accepts no replies, there is no such question, or all questions are answered.
-pub(super) fn target(job: &Job, question: Option<&str>, is_message: bool) -> Result<ReplyTarget, Error> {
+pub fn target(job: &Job, question: Option<&str>, is_message: bool) -> Result<ReplyTarget, Error> {
     check_accepts_replies(job)?;
     if is_message {
         return Ok(ReplyTarget::Message);
@@ -63,12 +63,12 @@ fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
     }
     let name = job.name_any();
     if asked.is_empty() {
-        return Err(Error::usage(format!(
+        return Err(Error::invalid(format!(
             "the Job {name} has no open questions. Without --question {id}, the text is sent as a message"
         )));
     }
     let near = nearest::did_you_mean(id, asked.iter().map(|question| question.id.as_str()));
-    Err(Error::usage(format!(
+    Err(Error::invalid(format!(
         "the Job {name} has no open question {id}.{near} The open questions are:{}",
         list_questions(asked)
     )))
@@ -78,7 +78,7 @@ fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
 ///
 /// # Errors
 /// If the Job has ended or ends soon, or has the maximum number of replies.
-pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
+pub fn check_accepts_replies(job: &Job) -> Result<(), Error> {
     let name = job.name_any();
     if state::has_ended(job) {
         return Err(Error::too_late(format!(
@@ -95,10 +95,11 @@ pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
         )));
     }
     if job.spec.replies.len() >= Reply::MAX_REPLIES {
-        return Err(Error::failed(format!(
+        let message = format!(
             "the Job {name} has {} replies, which is the limit: create another Job with `continues: {name}`",
             Reply::MAX_REPLIES
-        )));
+        );
+        return Err(Error::new(ErrorKind::Conflict, message));
     }
     Ok(())
 }
@@ -107,7 +108,7 @@ pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
 ///
 /// # Errors
 /// If its question is closed, or the Job accepts no replies.
-pub(super) fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
+pub fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
     check_accepts_replies(job)?;
     let Some(id) = &reply.question else { return Ok(()) };
     if let Some(other) = pending_answer(job, id) {
@@ -121,7 +122,7 @@ pub(super) fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
 }
 
 /// Returns the answer to a question, if there is one that the conversation has not received yet.
-pub(super) fn pending_answer<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
+pub fn pending_answer<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
     let received = job.status.as_ref().and_then(|status| status.replies_heard).unwrap_or_default();
     let mut pending = job.spec.replies.iter().skip(usize::try_from(received).unwrap_or(usize::MAX));
     pending.find(|reply| reply.question.as_deref() == Some(id))
@@ -132,19 +133,19 @@ pub(super) fn pending_answer<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
 ///
 /// # Errors
 /// If the text is empty or too long, or is a number without a choice.
-pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Result<(String, Option<String>), Error> {
+pub fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Result<(String, Option<String>), Error> {
     let typed = typed.trim();
     if typed.is_empty() {
-        return Err(Error::usage("the text is empty"));
+        return Err(Error::invalid("the text is empty"));
     }
     let choices = question.map(|question| question.choices.as_slice()).unwrap_or_default();
     if let Some(hint) = choice::out_of_range_hint(choices, typed) {
-        return Err(Error::usage(hint));
+        return Err(Error::invalid(hint));
     }
     let selected = choice::parse(choices, typed);
     let text = selected.unwrap_or(typed);
     if text.len() > Reply::MAX_TEXT_BYTES {
-        return Err(Error::usage(format!(
+        return Err(Error::invalid(format!(
             "the text has {} bytes; the limit is {}. Shorten it, or put it where the Job can read it",
             text.len(),
             Reply::MAX_TEXT_BYTES
@@ -156,7 +157,7 @@ pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Resul
 }
 
 /// Formats questions with their choices, with a line break before each question.
-pub(super) fn list_questions(questions: &[AskedQuestion]) -> String {
+pub fn list_questions(questions: &[AskedQuestion]) -> String {
     let line = |question: &AskedQuestion| {
         let choices = match question.choices.as_slice() {
             [] => String::new(),

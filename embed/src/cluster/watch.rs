@@ -27,24 +27,24 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Selects the watched objects.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Selector {
+pub struct Selector {
     labels: Option<String>,
     fields: Option<String>,
 }
 
 impl Selector {
     /// Selects the object with this name.
-    pub(super) fn name(name: &str) -> Self {
+    pub fn name(name: &str) -> Self {
         Self { fields: Some(format!("metadata.name={name}")), ..Self::default() }
     }
 
     /// Selects the objects with a label.
-    pub(super) fn label(label: &str, value: &str) -> Self {
+    pub fn label(label: &str, value: &str) -> Self {
         Self { labels: Some(format!("{label}={value}")), ..Self::default() }
     }
 
     /// Returns the parameters of a list request.
-    pub(super) fn list_params(&self) -> ListParams {
+    pub fn list_params(&self) -> ListParams {
         let Self { labels, fields } = self;
         ListParams { label_selector: labels.clone(), field_selector: fields.clone(), ..ListParams::default() }
     }
@@ -66,7 +66,7 @@ impl Selector {
 ///
 /// # Errors
 /// If the API server refuses the request, or fails repeatedly.
-pub(super) async fn until<K, T>(
+pub async fn until<K, T>(
     api: &Api<K>,
     selector: &Selector,
     mut inspect: impl FnMut(&BTreeMap<String, K>) -> Option<T>,

@@ -1,20 +1,21 @@
 //! Reads Approvals and writes decisions, through the API server.
 
-use super::rights;
-use super::select::{self, NameMatch};
-use crate::cluster::{Cluster, Right, patch_params};
-use crate::error::Error;
-use crate::jobs;
+pub mod rights;
+pub mod select;
+
+use super::{Cluster, Right, state};
+use crate::error::{Error, ErrorKind};
 use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, Job};
 use jiff::Timestamp;
 use kube::api::Patch;
 use kube::core::DeserializeGuard;
 use kube::{Api, ResourceExt};
+use select::NameMatch;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 /// A client for Approvals.
-pub(super) struct Client {
+pub struct Client {
     /// The cluster.
     pub cluster: Cluster,
     approvals: Api<Approval>,
@@ -39,6 +40,17 @@ impl Client {
                 check_requested(name, self.job(name).await.ok().flatten().as_ref())?;
                 Err(select::not_found(name, &self.cluster.namespace, &known))
             }
+            Err(error) => Err(self.read_error(&error).await?),
+        }
+    }
+
+    /// Returns the Approval with this name, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn get(&self, name: &str) -> Result<Option<Approval>, Error> {
+        match self.approvals.get_opt(name).await {
+            Ok(found) => Ok(found),
             Err(error) => Err(self.read_error(&error).await?),
         }
     }
@@ -119,7 +131,7 @@ impl Client {
             "metadata": { "uid": shown.uid(), "resourceVersion": shown.resource_version() },
             "spec": { "decision": decision },
         });
-        match self.approvals.patch(&name, &patch_params(), &Patch::Merge(&patch)).await {
+        match self.approvals.patch(&name, &self.cluster.patch_params(), &Patch::Merge(&patch)).await {
             Ok(mut decided) => {
                 decided.metadata.managed_fields = None;
                 Ok(decided)
@@ -155,15 +167,16 @@ impl Client {
     async fn with_missing_rights(&self, rights: Vec<Right>, refused: String) -> Result<Error, Error> {
         let missing = self.cluster.missing_rights(rights).await?;
         if missing.is_empty() {
-            return Ok(Error::failed(refused));
+            return Ok(Error::new(ErrorKind::Forbidden, refused));
         }
         let user = self.cluster.user().await?;
-        Ok(Error::failed(format!("{refused}\n{}", rights::missing_message(&user, &self.cluster.namespace, &missing))))
+        let missing = rights::missing_message(&user, &self.cluster.namespace, &missing);
+        Ok(Error::new(ErrorKind::Forbidden, format!("{refused}\n{missing}")))
     }
 }
 
 /// Checks that the Job requests a decision on its call. A Job that is missing or invalid passes the check.
 fn check_requested(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Error> {
-    let reason = job.and_then(|job| jobs::not_requested_reason(job.0.as_ref().ok()?));
+    let reason = job.and_then(|job| state::not_requested_reason(job.0.as_ref().ok()?));
     reason.map_or(Ok(()), |reason| Err(select::not_requested_error(name, reason)))
 }

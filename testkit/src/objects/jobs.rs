@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// The current time of the tests: one hour after the creation of each Job.
-pub(super) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     "2027-01-15T09:00:00Z".parse().unwrap()
 }
 
 /// A Job without a status.
-pub(super) fn job(name: &str) -> Job {
+pub fn job(name: &str) -> Job {
     with_status(name, &Value::Null)
 }
 
@@ -29,7 +29,7 @@ fn with_status(name: &str, status: &Value) -> Job {
 }
 
 /// A Job in a phase.
-pub(super) fn in_phase(phase: Phase) -> Job {
+pub fn in_phase(phase: Phase) -> Job {
     with_status("refund", &json!({"phase": phase}))
 }
 
@@ -71,7 +71,7 @@ fn extend(status: &mut Value, more: &Value) {
 }
 
 /// A Job with a held call that waits for two approvers.
-pub(super) fn with_held_call() -> Job {
+pub fn with_held_call() -> Job {
     let mut status = started_status();
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         json!({"type": kind, "status": status, "reason": reason, "message": message,
@@ -101,7 +101,7 @@ pub(super) fn with_held_call() -> Job {
 }
 
 /// A Job with two open questions: `q-1` has no choices, `q-2` has choices.
-pub(super) fn with_questions() -> Job {
+pub fn with_questions() -> Job {
     let mut status = started_status();
     extend(
         &mut status,
@@ -120,7 +120,7 @@ pub(super) fn with_questions() -> Job {
 }
 
 /// A Job that has ended.
-pub(super) fn ended(outcome: &Outcome) -> Job {
+pub fn ended(outcome: &Outcome) -> Job {
     let mut status = started_status();
     extend(
         &mut status,
@@ -133,7 +133,7 @@ pub(super) fn ended(outcome: &Outcome) -> Job {
 }
 
 /// Changes the status of a Job.
-pub(super) fn changed(mut job: Job, change: impl FnOnce(&mut JobStatus)) -> Job {
+pub fn changed(mut job: Job, change: impl FnOnce(&mut JobStatus)) -> Job {
     change(job.status.get_or_insert_default());
     job
 }

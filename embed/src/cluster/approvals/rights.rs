@@ -4,7 +4,7 @@ use crate::cluster::Right;
 use bloomery_crds::names::GROUP;
 
 /// Returns the rights that a decision for an approver requires. `approval` is the name of one Approval; `None` means all.
-pub(super) fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
+pub fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
     vec![
         Right { group: GROUP, verb: "approve", resource: "approvers", name: Some(approver.to_owned()) },
         Right { group: GROUP, verb: "patch", resource: "approvals", name: approval.map(str::to_owned) },
@@ -12,12 +12,12 @@ pub(super) fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
 }
 
 /// Returns the rights to read an Approval by its name, and to list the Approvals of a Job.
-pub(super) fn to_read() -> Vec<Right> {
+pub fn to_read() -> Vec<Right> {
     ["get", "list"].map(|verb| Right { group: GROUP, verb, resource: "approvals", name: None }).to_vec()
 }
 
 /// Returns the message that lists the missing rights, and the rules that grant them.
-pub(super) fn missing_message(user: &str, namespace: &str, missing: &[Right]) -> String {
+pub fn missing_message(user: &str, namespace: &str, missing: &[Right]) -> String {
     let descriptions: Vec<String> = missing.iter().map(Right::description).collect();
     let mut rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", rule(right))).collect();
     // The rights on Approvals have the same rule.

@@ -1,7 +1,7 @@
 use super::*;
-use crate::exit::Exit;
-use crate::jobs::fixtures::{changed, ended, job, with_held_call, with_questions};
+use crate::error::ErrorKind;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_testkit::objects::jobs::{changed, ended, job, with_held_call, with_questions};
 use rstest::rstest;
 
 fn reply(question: Option<&str>, text: &str) -> Reply {
@@ -53,7 +53,9 @@ fn a_question_with_a_pending_answer_is_not_answered_again() {
     assert_eq!(target_id(&job, None, false), Ok(Some("q-2".into())), "the other one is open");
     job.spec.replies.push(reply(Some("q-2"), "stop"));
     let error = target_id(&job, None, false).unwrap_err();
-    assert!(error.exit == Exit::TooLate && error.message.contains("\"A-17\"") && error.message.contains("--message"));
+    assert!(
+        error.kind == ErrorKind::TooLate && error.message.contains("\"A-17\"") && error.message.contains("--message")
+    );
     assert_eq!(
         target_id(&job, Some("q-1"), false),
         Ok(Some("q-1".into())),
@@ -75,13 +77,13 @@ fn a_received_reply_that_was_not_accepted_leaves_the_question_open() {
 #[case::an_unknown_id("q-77", "The open questions are:\n  q-1  Which order")]
 fn the_error_for_an_unknown_question_lists_the_open_questions(#[case] id: &str, #[case] says: &str) {
     let error = target_id(&with_questions(), Some(id), false).unwrap_err();
-    assert!(error.exit == Exit::Usage && error.message.contains(says), "{error}");
+    assert!(error.kind == ErrorKind::Invalid && error.message.contains(says), "{error}");
 }
 
 #[test]
 fn a_job_without_questions_has_no_question_to_answer() {
     let error = target_id(&job("new"), Some("q-1"), false).unwrap_err();
-    assert!(error.exit == Exit::Usage && error.message.contains("Without --question"), "{error}");
+    assert!(error.kind == ErrorKind::Invalid && error.message.contains("Without --question"), "{error}");
 }
 
 #[test]
@@ -99,17 +101,17 @@ fn a_question_that_the_status_does_not_show_can_be_answered() {
 fn a_job_that_ends_or_is_full_accepts_no_reply() {
     let over = ended(&Outcome::new(OutcomeCode::StepLimit, "12 steps"));
     let error = target_id(&over, None, true).unwrap_err();
-    assert!(error.exit == Exit::TooLate && error.message.contains("StepLimit"), "{error}");
+    assert!(error.kind == ErrorKind::TooLate && error.message.contains("StepLimit"), "{error}");
     let mut cancelled = with_questions();
     cancelled.spec.cancel = Some(true);
-    assert_eq!(target_id(&cancelled, None, true).unwrap_err().exit, Exit::TooLate);
+    assert_eq!(target_id(&cancelled, None, true).unwrap_err().kind, ErrorKind::TooLate);
     let without_skill = changed(with_held_call(), |status| status.conditions[0].reason = "SkillDeleted".to_owned());
     let error = target_id(&without_skill, None, true).unwrap_err();
-    assert!(error.exit == Exit::TooLate && error.message.contains("the Skill of the Job refund was deleted"));
+    assert!(error.kind == ErrorKind::TooLate && error.message.contains("the Skill of the Job refund was deleted"));
     let mut full = with_questions();
     full.spec.replies = vec![reply(None, "x"); Reply::MAX_REPLIES];
     let error = target_id(&full, None, true).unwrap_err();
-    assert!(error.exit == Exit::Error && error.message.contains("32 replies"), "{error}");
+    assert!(error.kind == ErrorKind::Conflict && error.message.contains("32 replies"), "{error}");
 }
 
 #[test]
@@ -121,9 +123,12 @@ fn a_question_that_was_answered_or_closed_meanwhile_is_not_open() {
     assert_eq!(check_still_open(&theirs, &ours), Ok(()), "a message answers nothing");
     theirs.spec.replies.push(reply(Some("q-2"), "happened"));
     let error = check_still_open(&theirs, &ours).unwrap_err();
-    assert!(error.exit == Exit::TooLate && error.message.contains("\"happened\""), "{error}");
+    assert!(error.kind == ErrorKind::TooLate && error.message.contains("\"happened\""), "{error}");
     assert_eq!(check_still_open(&theirs, &reply(None, "hello")), Ok(()));
-    assert_eq!(check_still_open(&with_only_question(with_questions(), "q-1"), &ours).unwrap_err().exit, Exit::TooLate);
+    assert_eq!(
+        check_still_open(&with_only_question(with_questions(), "q-1"), &ours).unwrap_err().kind,
+        ErrorKind::TooLate
+    );
 }
 
 #[rstest]
@@ -139,7 +144,7 @@ fn a_text_is_sent_unchanged(#[case] typed: &str, #[case] text: &str) {
 #[case::too_many_bytes(&"\u{e4}".repeat(513), "1026 bytes")]
 fn an_invalid_text_is_refused(#[case] typed: &str, #[case] says: &str) {
     let error = reply_text(None, typed).unwrap_err();
-    assert!(error.exit == Exit::Usage && error.message.contains(says), "{error}");
+    assert!(error.kind == ErrorKind::Invalid && error.message.contains(says), "{error}");
 }
 
 #[test]

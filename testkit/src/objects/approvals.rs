@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// An open Approval of the Job `refund` for an approver, until 08:00 of the day after [`now`].
-pub(super) fn approval(name: &str, approver: &str, arguments: &str) -> Approval {
+pub fn approval(name: &str, approver: &str, arguments: &str) -> Approval {
     serde_json::from_value(json!({
         "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
         "metadata": {"name": name, "namespace": "acme", "labels": {"bloomery.dev/job": "refund"}},
@@ -25,13 +25,13 @@ pub(super) fn approval(name: &str, approver: &str, arguments: &str) -> Approval 
 }
 
 /// The Approval `refund-1` with a decision.
-pub(super) fn decided(decision: Value) -> Approval {
+pub fn decided(decision: Value) -> Approval {
     let mut approval = approval("refund-1", "supervisor", "{}");
     approval.spec.decision = serde_json::from_value(decision).unwrap();
     approval
 }
 
 /// A time at which the Approval is open.
-pub(super) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     "2027-01-15T08:30:10Z".parse().unwrap()
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::approvals::fixtures::{approval, decided, now};
-use crate::exit::Exit;
+use crate::error::ErrorKind;
+use bloomery_testkit::objects::approvals::{approval, decided, now};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn one_of_several_open_approvals_has_to_be_named() {
     let error = select_open(of_job(both), now()).unwrap_err();
     let expected = "the Job refund has several open Approvals. Name one of them:\n  \
                     refund-1  process_refund: waits for supervisor\n  refund-2  process_refund: waits for finance";
-    assert_eq!(error, Error::usage(expected));
+    assert_eq!(error, Error::invalid(expected));
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn the_error_for_a_job_without_open_approvals_lists_the_decisions() {
     let error = select_open(of_job(vec![by_jane()]), now()).unwrap_err();
     let expected = "no Approval of the Job refund is open:\n  \
                     refund-1  process_refund: is approved already, by jane@acme.io: the photo shows it";
-    assert_eq!((error.exit, error.message.as_str()), (Exit::TooLate, expected));
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TooLate, expected));
 }
 
 #[rstest]
@@ -60,7 +60,7 @@ fn the_error_for_a_job_without_open_approvals_lists_the_decisions() {
 )]
 fn a_closed_approval_cannot_be_decided(#[case] approval: Approval, #[case] expected: &str) {
     let error = select_open(NameMatch::Approval(Box::new(approval)), now()).unwrap_err();
-    assert_eq!((error.exit, error.message.as_str()), (Exit::TooLate, expected));
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TooLate, expected));
 }
 
 fn expired(reason: Option<&str>) -> Value {
@@ -104,14 +104,14 @@ fn a_misspelled_name_gets_a_suggestion() {
 fn a_change_in_the_meantime_is_reported() {
     let report = |current: Option<&Approval>| {
         let error = changed_error(current, "refund-1", now());
-        (error.exit, error.message)
+        (error.kind, error.message)
     };
     let (exit, message) = report(Some(&by_jane()));
     assert!(
-        exit == Exit::TooLate && message.contains("by jane@acme.io") && message.contains("was not recorded"),
+        exit == ErrorKind::TooLate && message.contains("by jane@acme.io") && message.contains("was not recorded"),
         "{message}"
     );
     let (exit, message) = report(Some(&approval("refund-1", "supervisor", "{}")));
-    assert!(exit == Exit::Error && message.contains("Nothing was decided: check it again"), "{message}");
-    assert_eq!(report(None).0, Exit::TooLate);
+    assert!(exit == ErrorKind::Conflict && message.contains("Nothing was decided: check it again"), "{message}");
+    assert_eq!(report(None).0, ErrorKind::TooLate);
 }

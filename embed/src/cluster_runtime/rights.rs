@@ -1,0 +1,29 @@
+//! The rights that a caller lacks for the input of a Job.
+
+use crate::cluster::approvals::rights::to_decide;
+use crate::cluster::{Cluster, Right};
+use crate::requests::MissingRights;
+use bloomery_crds::v1alpha1::{Approval, Job};
+use kube::ResourceExt;
+use std::collections::BTreeMap;
+
+/// Returns the rights that the caller lacks to send input to a Job, and to decide on its Approvals.
+pub(super) async fn missing(cluster: &Cluster, job: &Job, approvals: &[Approval]) -> MissingRights {
+    let patch = Right { name: Some(job.name_any()), ..Right::on_jobs("patch") };
+    let reply = clause(cluster, vec![patch]).await;
+    let mut decide = BTreeMap::new();
+    for approval in approvals {
+        let approver = &approval.spec.approver;
+        let missing = clause(cluster, to_decide(approver, Some(&approval.name_any()))).await;
+        decide.extend(missing.map(|clause| (approver.clone(), clause)));
+    }
+    MissingRights { cancel: reply.clone(), reply, decide }
+}
+
+/// Returns the clause that names those of the rights that the caller lacks. Returns `None` if the caller has all of them, or if they cannot be
+/// reviewed.
+async fn clause(cluster: &Cluster, rights: Vec<Right>) -> Option<String> {
+    let missing = cluster.missing_rights(rights).await.unwrap_or_default();
+    let descriptions: Vec<String> = missing.iter().map(Right::description).collect();
+    (!descriptions.is_empty()).then(|| descriptions.join(", and "))
+}

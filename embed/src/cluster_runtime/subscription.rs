@@ -1,0 +1,243 @@
+//! A subscription to the events of a Job: a task merges the window of the feed and the past, and sends the events to the client.
+
+use super::feed::{Place, Task};
+use super::past;
+use super::window::Next;
+use crate::cluster::jobs::{Client, deleted_error};
+use crate::cluster::{Cluster, Right};
+use crate::error::{Error, ErrorKind};
+use crate::event::JobEvent;
+use bloomery_crds::v1alpha1::Job;
+use futures::stream::{self, BoxStream};
+use kube::ResourceExt;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The number of events that wait for the client.
+const CAPACITY: usize = 64;
+
+/// The number of events that are taken from the window at once.
+const BATCH: usize = 64;
+
+/// The time that a client may take for an event. A client that is slower is dropped, and may connect again.
+const MAX_DELAY: Duration = Duration::from_secs(30);
+
+/// The interval at which the rights of a subscriber are checked again.
+const CHECK_INTERVAL: Duration = Duration::from_mins(1);
+
+/// The number of checks that may fail one after another because the API server cannot be reached. No event is sent meanwhile.
+const MAX_FAILED_CHECKS: u32 = 12;
+
+/// The delay before a failed check is repeated.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What is sent to a client.
+enum Item {
+    /// An event.
+    Event(Arc<JobEvent>),
+    /// An error, which is the last item.
+    Error(Error),
+    /// The end of the Job.
+    End,
+}
+
+/// The subscription of one client.
+pub(super) struct Subscription {
+    /// The access of the client.
+    pub(super) cluster: Cluster,
+    /// The Job.
+    pub(super) job: Job,
+    /// The place in the feed of the Job.
+    pub(super) place: Place,
+    /// The image of reader pods.
+    pub(super) image: Option<String>,
+    /// The number of the last event that the client has.
+    pub(super) seq: u64,
+}
+
+/// The state of a subscription.
+struct Pump {
+    subscription: Subscription,
+    changes: watch::Receiver<()>,
+    ready: VecDeque<Arc<JobEvent>>,
+    past: Option<Receiver<Result<Arc<JobEvent>, Error>>>,
+    next_check: Instant,
+    /// True after the last event of the Job.
+    has_ended: bool,
+}
+
+/// Checks that a caller may read the events of a Job.
+///
+/// # Errors
+/// If the caller may not, or the Job is deleted.
+pub(super) async fn authorize(cluster: &Cluster, job: &Job) -> Result<(), Error> {
+    let name = job.name_any();
+    if Client::new(cluster.clone()).job(&name).await?.uid() != job.uid() {
+        return Err(deleted_error(&name));
+    }
+    let missing = cluster.missing_rights(vec![Right::on_pods("get", "pods/log")]).await?;
+    let Some(right) = missing.first() else { return Ok(()) };
+    let (right, namespace) = (right.description(), &cluster.namespace);
+    let message = format!(
+        "following the Job {name}: missing in the namespace {namespace}: {right}. The status and the open requests of the Job need no \
+         such right"
+    );
+    Err(Error::new(ErrorKind::Forbidden, message))
+}
+
+/// Returns the events for a client, which was authorized just now.
+pub(super) fn stream(subscription: Subscription) -> BoxStream<'static, Result<JobEvent, Error>> {
+    let (sender, receiver) = channel(CAPACITY);
+    let changes = subscription.place.feed.changes();
+    let next_check = Instant::now() + CHECK_INTERVAL;
+    let pump = Pump { subscription, changes, ready: VecDeque::new(), past: None, next_check, has_ended: false };
+    let task = Task(tokio::spawn(pump.run(sender)).abort_handle());
+    Box::pin(stream::unfold(Some((receiver, task)), receive))
+}
+
+type Receiving = Option<(Receiver<Item>, Task)>;
+
+/// Returns the next event or error. An error ends the stream.
+async fn receive(receiving: Receiving) -> Option<(Result<JobEvent, Error>, Receiving)> {
+    let (mut receiver, task) = receiving?;
+    match receiver.recv().await {
+        Some(Item::Event(event)) => Some((Ok(Arc::unwrap_or_clone(event)), Some((receiver, task)))),
+        Some(Item::Error(error)) => Some((Err(error), None)),
+        Some(Item::End) => None,
+        None => {
+            let message = "the client is too slow for the events: connect again after the last event that it has";
+            Some((Err(Error::new(ErrorKind::Unavailable, message)), None))
+        }
+    }
+}
+
+impl Pump {
+    /// Sends the events until the Job or the subscription ends. A client that is too slow finds the channel closed.
+    async fn run(mut self, sender: Sender<Item>) {
+        loop {
+            let item = match self.next().await {
+                Ok(Some(event)) => Item::Event(event),
+                Ok(None) => Item::End,
+                Err(error) => Item::Error(error),
+            };
+            let is_end = match &item {
+                Item::Event(event) => {
+                    (self.subscription.seq, self.has_ended) = (event.seq, event.is_last);
+                    false
+                }
+                Item::Error(_) | Item::End => true,
+            };
+            if sender.send_timeout(item, MAX_DELAY).await.is_err() || is_end {
+                return;
+            }
+        }
+    }
+
+    /// Returns the next event, once it is there; `None` after the last one.
+    ///
+    /// # Errors
+    /// If the client may not read it, or it cannot be read.
+    async fn next(&mut self) -> Result<Option<Arc<JobEvent>>, Error> {
+        loop {
+            if Instant::now() >= self.next_check {
+                self.check().await?;
+            }
+            if self.has_ended {
+                return Ok(None);
+            }
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
+            }
+            if let Some(past) = &mut self.past {
+                match past.recv().await.transpose()? {
+                    Some(event) => self.take_past(event)?,
+                    None => self.past = None,
+                }
+                continue;
+            }
+            self.changes.borrow_and_update();
+            let Subscription { cluster, job, place, image, seq } = &self.subscription;
+            match place.feed.after(*seq, BATCH)? {
+                Next::Events(events) => self.ready.extend(events),
+                Next::Past => {
+                    let feed = Arc::clone(&place.feed);
+                    self.past = Some(past::read(feed, cluster.clone(), job.clone(), image.clone(), *seq));
+                }
+                Next::End => return Ok(None),
+                Next::Wait => {
+                    // A timeout is the time of the next check. The sender lives as long as the feed.
+                    let _ = tokio::time::timeout_at(self.next_check, self.changes.changed()).await;
+                }
+            }
+        }
+    }
+
+    /// Takes an event of the past, if it is the next one.
+    ///
+    /// # Errors
+    /// If an event is missing before it.
+    fn take_past(&mut self, event: Arc<JobEvent>) -> Result<(), Error> {
+        let next = self.subscription.seq + 1;
+        if event.seq > next {
+            let name = self.subscription.job.name_any();
+            return Err(Error::failed(format!("the event {next} of the Job {name} is missing in the memory")));
+        }
+        if event.seq == next {
+            self.ready.push_back(event);
+        }
+        Ok(())
+    }
+
+    /// Checks the rights of the client again. Waits while the API server cannot be reached.
+    ///
+    /// # Errors
+    /// If the client may not read the events any more, or the API server cannot be reached for too long.
+    async fn check(&mut self) -> Result<(), Error> {
+        let Subscription { cluster, job, .. } = &self.subscription;
+        let mut failures = 0;
+        while let Err(error) = authorize(cluster, job).await {
+            failures += 1;
+            if error.kind != ErrorKind::Unavailable || failures >= MAX_FAILED_CHECKS {
+                return Err(error);
+            }
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+        self.next_check = Instant::now() + CHECK_INTERVAL;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_engine::Event;
+    use bloomery_engine::event::CallId;
+    use bloomery_engine::line::{Entry, EventTime};
+    use futures::StreamExt;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::the_end(Some(Item::End), None)]
+    #[case::an_error(Some(Item::Error(Error::failed("broken"))), Some(ErrorKind::Failed))]
+    #[case::a_client_that_is_too_slow(None, Some(ErrorKind::Unavailable))]
+    #[tokio::test]
+    async fn a_stream_ends_with_the_job_or_an_error(#[case] last: Option<Item>, #[case] expected: Option<ErrorKind>) {
+        let (sender, receiver) = channel(CAPACITY);
+        let stamp = EventTime { time: "2027-01-15T08:00:00Z".into(), elapsed_ms: 1 };
+        let entry = Entry { seq: 7, stamp, event: Event::ToolStarted { call: CallId::new(1, 0) } };
+        let event = JobEvent::new("/refund", &entry).unwrap();
+        for item in std::iter::once(Item::Event(Arc::new(event.clone()))).chain(last) {
+            sender.try_send(item).ok().unwrap();
+        }
+        drop(sender);
+        let task = Task(tokio::spawn(async {}).abort_handle());
+        let mut events: Vec<_> = stream::unfold(Some((receiver, task)), receive).collect().await;
+        assert_eq!(events.remove(0), Ok(event));
+        assert_eq!(events.pop().map(|last| last.unwrap_err().kind), expected);
+        assert!(events.is_empty());
+    }
+}

@@ -1,0 +1,4 @@
+//! Objects of a cluster.
+
+pub mod approvals;
+pub mod jobs;
