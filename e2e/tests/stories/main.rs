@@ -30,6 +30,7 @@ mod endpoints;
 mod environment;
 mod faults;
 mod gates;
+mod gateway;
 mod healing;
 mod kstatus;
 mod kubectl;
