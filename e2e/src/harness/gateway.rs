@@ -155,9 +155,7 @@ impl GatewayClient {
 impl EventStream {
     async fn new(response: reqwest::Response) -> Self {
         let status = response.status();
-        if !status.is_success() {
-            panic!("the gateway answered {status}: {}", response.text().await.unwrap_or_default());
-        }
+        assert!(status.is_success(), "the gateway answered {status}: {}", response.text().await.unwrap_or_default());
         Self { response, received: Vec::new() }
     }
 
