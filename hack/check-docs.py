@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = {"alias", "bloomery", "bloomery-e2e-model", "bloomery-e2e-orders", "cargo", "cat", "chmod", "curl", "docker", "export", "ln", "mkdir", "mv", "source"}
 RESOURCES = {
     "skill", "skills", "skilljob", "skilljobs", "sj", "model", "models", "approval", "approvals", "apr",
-    "crd", "deployment", "events", "job.batch", "namespace", "networkpolicies", "pods", "pod", "pvc", "role", "rolebinding", "secret",
+    "crd", "deployment", "events", "job.batch", "namespace", "networkpolicies", "pods", "pod", "pvc", "role", "rolebinding", "secret", "serviceaccount", "token",
 }
-KUBECTL = {"annotate", "apply", "bloomery", "create", "delete", "describe", "explain", "get", "label", "logs", "patch", "rollout", "wait"}
+KUBECTL = {"annotate", "apply", "bloomery", "create", "delete", "describe", "explain", "get", "label", "logs", "patch", "port-forward", "rollout", "wait"}
 HELM = {"upgrade", "uninstall"}
 # Verbs of kubectl that are not followed by a resource.
-WITHOUT_RESOURCE = {"rollout", "apply", "bloomery", "logs", "explain"}
+WITHOUT_RESOURCE = {"rollout", "apply", "bloomery", "logs", "explain", "port-forward"}
 
 faults = []
 

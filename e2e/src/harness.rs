@@ -26,6 +26,7 @@ pub mod command;
 mod dump;
 pub mod fake_nodes;
 mod figures;
+pub mod gateway;
 mod job;
 mod ledger;
 pub mod machine;

@@ -52,9 +52,11 @@ impl Access for ClusterAccess {
         };
         let user = self.reviews.user(token).await?;
         if self.trust.proxies.contains(&user) {
-            same_origin::check(method, headers)?;
+            same_origin::require_same_origin(method, headers)?;
             return self.trust.identify(&user, headers);
         }
+        // A proxy may pass on the person's own token.
+        same_origin::refuse_other_sites(method, headers)?;
         Ok(Identity { caller: Caller::Token(token.to_owned()), user })
     }
 }
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_site_changes_nothing_by_the_proxy() {
+    async fn another_site_changes_nothing() {
         let access = access(&ApiServer::default()).await;
         let by_proxy = |site| {
             let named = [("x-forwarded-user", "eve"), ("x-forwarded-groups", "support"), ("sec-fetch-site", site)];
@@ -179,6 +181,9 @@ mod tests {
         let refused = access.identify(&Method::POST, &by_proxy("cross-site")).await.unwrap_err();
         assert_eq!(refused.status(), StatusCode::FORBIDDEN);
         assert!(access.identify(&Method::POST, &request("of-ada", &[])).await.is_ok());
+        let with_own_token = request("of-ada", &[("sec-fetch-site", "cross-site")]);
+        let refused = access.identify(&Method::POST, &with_own_token).await.unwrap_err();
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN);
     }
 
     #[tokio::test]

@@ -47,7 +47,7 @@
 - name: BLOOMERY_WORKER_POD
   value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" "runtimeClassName" "hostUsers" "podLabels" "podAnnotations" "skillMaySet" | toJson | quote }}
 - name: BLOOMERY_WORKER_LOG_FORMAT
-  value: {{ .Values.worker.logFormat }}
+  value: {{ include "bloomery.workerLogFormat" . }}
 - name: BLOOMERY_WORKER_SECRET_WAIT
   value: {{ .Values.worker.secretWait }}
 - name: BLOOMERY_POD_RETENTION

@@ -23,6 +23,11 @@ app.kubernetes.io/component: operator
 
 {{- define "bloomery.labels" -}}
 {{ include "bloomery.selectorLabels" . }}
+{{ include "bloomery.releaseLabels" . }}
+{{- end }}
+
+{{/* The labels of all objects of the chart, without those of its part. */}}
+{{- define "bloomery.releaseLabels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: bloomery
 app.kubernetes.io/managed-by: {{ .Release.Service }}
@@ -50,6 +55,37 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- default (include "bloomery.fullname" .) .Values.serviceAccount.name }}
 {{- else }}
 {{- required "serviceAccount.name must be set if serviceAccount.create is false" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* The security contexts of the pods of this chart, and of their containers. They pass the Pod Security Standard `restricted`. */}}
+{{- define "bloomery.podSecurityContext" -}}
+runAsNonRoot: true
+{{- if not .Values.uidsFromPlatform }}
+runAsUser: 65532
+runAsGroup: 65532
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "bloomery.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* The priority and the nodes of a pod, from the values of the operator or of the gateway. Empty if they set nothing. */}}
+{{- define "bloomery.scheduling" -}}
+{{- $fields := dict }}
+{{- range $name, $value := pick . "priorityClassName" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" }}
+{{- if $value }}
+{{- $_ := set $fields $name $value }}
+{{- end }}
+{{- end }}
+{{- with $fields }}
+{{- toYaml . }}
 {{- end }}
 {{- end }}
 
@@ -102,9 +138,43 @@ bloomery-report-ca
 {{- toJson $namespaces }}
 {{- end }}
 
+{{/* The format of the workers' logs. The gateway reads them as JSON lines. */}}
+{{- define "bloomery.workerLogFormat" -}}
+{{- if not (include "bloomery.gateway" .) }}
+{{- .Values.worker.logFormat | default "text" }}
+{{- else if has (.Values.worker.logFormat | default "json") (list "json") }}
+{{- "json" }}
+{{- else }}
+{{- fail (printf "worker.logFormat is %q, but the gateway (gateway.enabled) reads the workers' logs as JSON: remove worker.logFormat, or set it to json" .Values.worker.logFormat) }}
+{{- end }}
+{{- end }}
+
 {{/* Whether the operator writes network policies. An upgrade with `--reuse-values` from an older chart has no values of `network`. */}}
 {{- define "bloomery.networkPolicies" -}}
 {{- if dig "policies" true (.Values.network | default dict) }}true{{ end }}
+{{- end }}
+
+{{/* The outgoing connections of the operator and of the gateway: the API server and DNS. */}}
+{{- define "bloomery.egress" -}}
+{{- $network := .Values.network | default dict }}
+{{- $dns := $network.dns | default dict }}
+{{- $apiServer := $network.apiServer | default dict -}}
+{{- if $apiServer.peers -}}
+# DNS, and the API server.
+- to:
+    {{- $dns.peers | default (list (dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" "kube-system")) "podSelector" (dict "matchLabels" (dict "k8s-app" "kube-dns")))) | toYaml | nindent 4 }}
+  ports:
+    {{- $dns.ports | default (list (dict "port" 53 "protocol" "UDP") (dict "port" 53 "protocol" "TCP")) | toYaml | nindent 4 }}
+- to:
+    {{- toYaml $apiServer.peers | nindent 4 }}
+  {{- with $apiServer.ports }}
+  ports:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- else -}}
+# The addresses of the API server are not known (network.apiServer).
+- {}
+{{- end }}
 {{- end }}
 
 {{/* The network of tenants, as the operator reads it. */}}

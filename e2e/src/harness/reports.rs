@@ -41,17 +41,21 @@ impl Tenant {
     pub async fn token(&self, pod: &Pod, audience: &str, bound: bool) -> String {
         let account = pod.spec.as_ref().and_then(|spec| spec.service_account_name.clone()).expect("a ServiceAccount");
         let reference = json!({"apiVersion": "v1", "kind": "Pod", "name": pod.name_any(), "uid": pod.uid()});
-        let request = typed::<TokenRequest>(json!({
-            "spec": {"audiences": [audience], "expirationSeconds": 600, "boundObjectRef": bound.then_some(reference)}
-        }));
+        let spec =
+            json!({"audiences": [audience], "expirationSeconds": 600, "boundObjectRef": bound.then_some(reference)});
         let kubelet = self.seen_by("a-kubelet", &["system:nodes", "system:masters"]).await;
-        let api = kubelet.api::<ServiceAccount>();
-        let made: TokenRequest = api
-            .create_subresource("token", &account, &PostParams::default(), &request)
-            .await
-            .unwrap_or_else(|error| panic!("no token for {account}: {error}"));
-        made.status.expect("a token").token
+        request_token(&kubelet.api(), &account, spec).await
     }
+}
+
+/// Requests a token of a `ServiceAccount`, with this spec of a `TokenRequest`.
+pub(super) async fn request_token(accounts: &Api<ServiceAccount>, account: &str, spec: Value) -> String {
+    let request = typed::<TokenRequest>(json!({ "spec": spec }));
+    let made: TokenRequest = accounts
+        .create_subresource("token", account, &PostParams::default(), &request)
+        .await
+        .unwrap_or_else(|error| panic!("no token for {account}: {error}"));
+    made.status.expect("a token").token
 }
 
 impl ReportClient {

@@ -1,25 +1,44 @@
-//! The gateway over a real cluster, with the tokens of its clients.
+//! The gateway: people and programs use Jobs over HTTP, each with its own rights.
 
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::Job;
+use bloomery_e2e::harness::gateway::{self, NAMESPACE_HEADER, SentEvent, with_gateway};
 use bloomery_e2e::harness::{Tenant, command, eventually, refund_of, story, typed, until};
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::ServiceAccount;
-use k8s_openapi::api::rbac::v1::RoleBinding;
+use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
+use kube::Api;
 use kube::api::PostParams;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::process::Child;
 
-/// A gateway, which is stopped when this value is dropped.
-struct Gateway {
+/// The name of the last event of a Job.
+const LAST_EVENT: &str = "conversation.finished";
+
+/// Returns the rules of an account in the tenant's namespace, as `kubectl auth can-i --list` prints them.
+async fn rules(tenant: &Tenant, account: &str) -> Vec<ResourceRule> {
+    let client = tenant.cluster.impersonating(account, &["system:serviceaccounts"]).await;
+    let review: SelfSubjectRulesReview = typed(json!({"metadata": {}, "spec": {"namespace": tenant.namespace}}));
+    let answer = Api::<SelfSubjectRulesReview>::all(client).create(&PostParams::default(), &review).await;
+    let status = answer.unwrap_or_else(|error| panic!("the rules of {account} cannot be read: {error}")).status;
+    status.expect("the API server answers").resource_rules
+}
+
+/// Checks that these are all events of a Job, in their order and each once.
+fn assert_complete(events: &[SentEvent], in_log: u64) {
+    let ids: Vec<u64> = events.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (1..=in_log).collect::<Vec<u64>>(), "{events:?}");
+    assert_eq!(events.last().map(|event| event.kind.as_str()), Some(LAST_EVENT));
+}
+
+/// A gateway on this machine, which is stopped when this value is dropped.
+struct LocalGateway {
     process: Child,
     url: String,
     namespace: String,
 }
 
-impl Drop for Gateway {
+impl Drop for LocalGateway {
     fn drop(&mut self) {
         // The process may have ended.
         let _ = self.process.kill();
@@ -33,7 +52,7 @@ fn free_address() -> String {
     listener.local_addr().expect("an address").to_string()
 }
 
-impl Gateway {
+impl LocalGateway {
     /// Starts a gateway, and waits until it serves.
     async fn start(tenant: &Tenant) -> Self {
         let (api, health) = (free_address(), free_address());
@@ -53,26 +72,8 @@ impl Gateway {
     fn request(&self, method: &str, path: &str, token: &str) -> RequestBuilder {
         let method = method.parse().expect("a method");
         let request = Client::new().request(method, format!("{}{path}", self.url));
-        request.bearer_auth(token).header("Bloomery-Namespace", &self.namespace)
+        request.bearer_auth(token).header(NAMESPACE_HEADER, &self.namespace)
     }
-}
-
-/// Creates a `ServiceAccount`, with a role of the cluster if there is one, and returns its token.
-async fn token(tenant: &Tenant, name: &str, role: Option<&str>) -> String {
-    tenant.create::<ServiceAccount>(typed(json!({"metadata": {"name": name}}))).await;
-    if let Some(role) = role {
-        let subject = json!({"kind": "ServiceAccount", "name": name, "namespace": tenant.namespace});
-        let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role});
-        let binding = json!({"metadata": {"name": name}, "subjects": [subject], "roleRef": role});
-        tenant.create::<RoleBinding>(typed(binding)).await;
-    }
-    let accounts = tenant.api::<ServiceAccount>();
-    let request = typed::<TokenRequest>(json!({"spec": {"audiences": [], "expirationSeconds": 3600}}));
-    let made: TokenRequest = accounts
-        .create_subresource("token", name, &PostParams::default(), &request)
-        .await
-        .expect("the administrator may request tokens");
-    made.status.expect("a token").token
 }
 
 #[tokio::test]
@@ -80,8 +81,9 @@ async fn a_client_starts_a_job_and_follows_it_with_its_own_rights() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await;
-        let (client, stranger) = (token(tenant, "client", Some("edit")).await, token(tenant, "stranger", None).await);
-        let gateway = Gateway::start(tenant).await;
+        let ((editor, client), (_, stranger)) = tokio::join!(tenant.account("client"), tenant.account("stranger"));
+        tenant.bind(&editor, "edit", "skilljobs").await;
+        let gateway = LocalGateway::start(tenant).await;
         let body = json!({"goal": "Refund order A-17, it arrived broken", "skillSlug": "cs-tier-1"});
         let start = async |token: &str| {
             let request = gateway.request("POST", "/api/chat", token).header("Idempotency-Key", "one").json(&body);
@@ -110,9 +112,106 @@ async fn a_client_starts_a_job_and_follows_it_with_its_own_rights() {
         shop.assert_refunded_once("A-17").await;
         let events = gateway.request("GET", &format!("/api/jobs/{job}/events"), &client).send().await;
         let events = events.expect("the gateway responds").text().await.expect("the events end with the Job");
-        assert!(events.contains("id: 1\n") && events.contains("event: conversation.finished\n"), "{events}");
+        assert!(events.contains("id: 1\n") && events.contains(&format!("event: {LAST_EVENT}\n")), "{events}");
         let refused = gateway.request("GET", &format!("/api/jobs/{job}/events"), &stranger).send().await;
         assert_eq!(refused.expect("the gateway responds").status(), StatusCode::FORBIDDEN);
     })
     .await;
+}
+
+/// These install the release again, which disturbs all stories. `hack/e2e` runs them one by one, after the others.
+mod alone {
+    use super::*;
+    use bloomery_e2e::harness::{cluster, operator, story_alone};
+    use kube::ResourceExt;
+    use kube::api::DeleteParams;
+
+    /// Returns the number of events in the log of a Job that has succeeded.
+    async fn events_in_log(tenant: &Tenant, job: &str) -> u64 {
+        let job = tenant.api::<Job>().get(job).await.expect("the gateway has created the Job");
+        tenant.existing_job(&job).succeeded().await.log.expect("the Job has a log").events
+    }
+
+    #[tokio::test]
+    async fn people_use_jobs_through_the_gateway_with_their_own_rights() {
+        story_alone(async |tenant| {
+            if !cluster::is_local_or_skips("reaching a Service from outside") {
+                return;
+            }
+            with_gateway(&tenant.cluster, async || {
+                let shop = tenant.shop(&[refund_of("A-17")]).await;
+                tenant.skill("cs-tier-1").await.ready().await;
+                let ((editor, token), (stranger, other)) =
+                    tokio::join!(tenant.account("editor"), tenant.account("stranger"));
+                tenant.bind(&editor, "edit", "skilljobs").await;
+
+                let client = tenant.gateway(&token).await;
+                let (job, mut stream) = client.chat("cs-tier-1", "Refund order A-17").await;
+                let events = stream.rest().await;
+                assert_complete(&events, events_in_log(tenant, &job).await);
+                shop.assert_refunded_once("A-17").await;
+
+                let (status, problem) = tenant.gateway(&other).await.start("cs-tier-1", "Refund order A-17").await;
+                let detail = problem["detail"].as_str().unwrap_or_default();
+                assert_eq!(status, 403, "{problem}");
+                for part in ["create", "skilljobs", tenant.namespace.as_str()] {
+                    assert!(detail.contains(part), "`{part}` should be named: {problem}");
+                }
+                let (status, problem) = tenant.gateway("no-token").await.start("cs-tier-1", "Refund order A-17").await;
+                assert_eq!(status, 401, "{problem}");
+
+                // The gateway itself has only the rights of every account, and one more.
+                let (mut own, every) = tokio::join!(rules(tenant, gateway::ACCOUNT), rules(tenant, &stranger));
+                own.retain(|rule| !every.contains(rule));
+                let review: ResourceRule = typed(json!({
+                    "apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"],
+                }));
+                assert_eq!(own, [review]);
+            })
+            .await;
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_client_of_a_killed_gateway_pod_continues_at_another_one_without_loss() {
+        story_alone(async |tenant| {
+            if !cluster::is_local_or_skips("reaching a pod from outside") {
+                return;
+            }
+            with_gateway(&tenant.cluster, async || {
+                let shop = tenant.shop(&[refund_of("A-17").hold(2, "thinking")]).await;
+                tenant.skill("cs-tier-1").await.ready().await;
+                let (editor, token) = tenant.account("editor").await;
+                tenant.bind(&editor, "edit", "skilljobs").await;
+                let pods = eventually("two ready pods of the gateway", async || {
+                    let pods = gateway::pods(&tenant.cluster).await;
+                    if pods.len() == 2 { Ok(pods) } else { Err(pods.len()) }
+                })
+                .await;
+
+                let killed = pods.first().expect("two pods");
+                let (job, mut stream) = tenant.gateway_pod(killed, &token).chat("cs-tier-1", "Refund order A-17").await;
+                shop.model.until_held("thinking").await;
+                let mut events = stream.take(3).await;
+                let at_once = DeleteParams::default().grace_period(0);
+                let pods = operator::api(&tenant.cluster);
+                pods.delete(&killed.name_any(), &at_once).await.expect("the pod is deleted");
+                events.extend(stream.rest().await);
+                assert!(
+                    events.iter().all(|event| event.kind != LAST_EVENT),
+                    "the stream ends before the Job: {events:?}"
+                );
+
+                let seen = events.last().map_or(0, |event| event.id);
+                let mut stream = tenant.gateway(&token).await.follow(&job, seen).await;
+                shop.model.release("thinking").await;
+                events.extend(stream.rest().await);
+                assert_complete(&events, events_in_log(tenant, &job).await);
+                shop.assert_refunded_once("A-17").await;
+            })
+            .await;
+        })
+        .await;
+    }
 }

@@ -7,12 +7,26 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 /// The header in which a browser says where a request comes from. No page can set it.
 const FETCH_SITE: &str = "sec-fetch-site";
 
+/// Refuses a request that changes something and that another site has sent, as the browser says.
+///
+/// # Errors
+/// If it is such a request.
+pub(super) fn refuse_other_sites(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    if method.is_safe() || said_by_browser(headers) != Some(false) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "A request of another site, as its header Sec-Fetch-Site says, may change nothing.",
+    ))
+}
+
 /// Checks that a request which changes something comes from the page of this server, or from the person directly.
 ///
 /// # Errors
 /// If it comes from elsewhere, or does not say where it comes from.
-pub(super) fn check(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
-    if method.is_safe() || is_same_origin(headers) {
+pub(super) fn require_same_origin(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    if method.is_safe() || said_by_browser(headers).unwrap_or_else(|| has_own_origin(headers)) {
         return Ok(());
     }
     let detail = "A request by the proxy that changes something must come from the page of this server: it needs the header \
@@ -20,10 +34,12 @@ pub(super) fn check(method: &Method, headers: &HeaderMap) -> Result<(), Problem>
     Err(Problem::new(StatusCode::FORBIDDEN, detail))
 }
 
-fn is_same_origin(headers: &HeaderMap) -> bool {
-    if let Some(site) = headers.get(FETCH_SITE) {
-        return site == "same-origin" || site == "none";
-    }
+/// Returns whether a browser says that a request comes from this server's page or from the person. Returns `None` if it says nothing.
+fn said_by_browser(headers: &HeaderMap) -> Option<bool> {
+    headers.get(FETCH_SITE).map(|site| site == "same-origin" || site == "none")
+}
+
+fn has_own_origin(headers: &HeaderMap) -> bool {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let (Some(origin), Some(host)) = (text(ORIGIN), text(HOST)) else { return false };
     origin.split_once("://").is_some_and(|(_, of_page)| of_page.eq_ignore_ascii_case(host))
@@ -56,6 +72,9 @@ mod tests {
         for &(name, value) in named {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        assert_eq!(check(&method, &headers).is_ok(), is_allowed);
+        assert_eq!(require_same_origin(&method, &headers).is_ok(), is_allowed);
+        // Without the proxy, only the word of a browser counts.
+        let is_other_site = named.iter().any(|(name, site)| *name == FETCH_SITE && site.ends_with("-site"));
+        assert_eq!(refuse_other_sites(&method, &headers).is_ok(), method.is_safe() || !is_other_site);
     }
 }
