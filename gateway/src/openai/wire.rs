@@ -78,7 +78,7 @@ pub(crate) struct Completion {
     /// The only choice.
     choices: Vec<Choice>,
     /// The consumed tokens.
-    usage: Tokens,
+    usage: ChatUsage,
 }
 
 /// An answer of a Skill.
@@ -109,7 +109,7 @@ struct AssistantMessage {
 
 /// The tokens that a Job consumed since the message of the user.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Tokens {
+struct ChatUsage {
     /// Tokens sent to models.
     prompt_tokens: u64,
     /// Tokens in their answers.
@@ -127,7 +127,7 @@ struct CachedTokens {
     cached_tokens: u64,
 }
 
-impl From<&Usage> for Tokens {
+impl From<&Usage> for ChatUsage {
     fn from(usage: &Usage) -> Self {
         let Usage { input_tokens, cached_input_tokens, output_tokens, .. } = usage;
         Self {
@@ -144,7 +144,7 @@ impl Completion {
     pub(super) fn new(Head { id, created, model }: Head, Answer { text, usage }: Answer) -> Self {
         let message = AssistantMessage { role: "assistant", content: text, refusal: None };
         let choices = vec![Choice { index: 0, message, logprobs: None, finish_reason: "stop" }];
-        Self { id, object: "chat.completion", created, model, choices, usage: Tokens::from(&usage) }
+        Self { id, object: "chat.completion", created, model, choices, usage: ChatUsage::from(&usage) }
     }
 }
 
@@ -173,7 +173,7 @@ fn rest(head: &Head, answer: Result<Answer, Problem>, shows_usage: bool) -> Vec<
         chunk(head, &choice(&json!({}), Some("stop")), None),
     ];
     if shows_usage {
-        chunks.push(chunk(head, &json!([]), Some(&Tokens::from(&usage))));
+        chunks.push(chunk(head, &json!([]), Some(&ChatUsage::from(&usage))));
     }
     chunks.push(json!("[DONE]"));
     chunks
@@ -183,7 +183,7 @@ fn choice(delta: &Value, finish_reason: Option<&str>) -> Value {
     json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason}])
 }
 
-fn chunk(Head { id, created, model }: &Head, choices: &Value, usage: Option<&Tokens>) -> Value {
+fn chunk(Head { id, created, model }: &Head, choices: &Value, usage: Option<&ChatUsage>) -> Value {
     json!({
         "id": id, "object": "chat.completion.chunk", "created": created, "model": model, "choices": choices,
         "usage": usage,

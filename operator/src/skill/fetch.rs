@@ -115,9 +115,8 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
     let memory_fault = of_skill.clone().find_map(memory_fault).map(str::to_owned);
     let in_use = of_skill.filter_map(|status| Some(status.skill_revision.as_ref()?.name.clone()));
     let key_waits = unfinished.iter().filter_map(|job| key_wait(job.status.as_ref()?));
-    let models = caches.models.select(namespace, |_| true);
     let models: BTreeMap<String, Arc<Guarded<Model>>> =
-        models.into_iter().map(|model| (model.name_any(), model)).collect();
+        caches.models.select(namespace, |_| true).into_iter().map(|model| (model.name_any(), model)).collect();
     let named = destination::of_skill(&skill.spec, &models);
     // The seal of a worker matters only if the worker connects to more.
     let earlier = pods.iter().filter(|pod| is_running_worker(pod)).filter_map(|pod| {
@@ -128,8 +127,6 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
     // A Job that a newer version wrote and this one cannot read may run on any revision.
     let has_unreadable_job = !caches.jobs.select(namespace, |job| job.0.is_err()).is_empty();
     let may_be_in_use = revisions.iter().filter(|_| has_unreadable_job).map(|revision| revision.name_any());
-    let validated = skill.status.as_ref().and_then(|status| status.validated_revision.as_ref());
-    let validated = validated.filter(|_| requires_validation(skill)).map(|revision| revision.name.clone());
     let policies = caches.network_policies.select(namespace, |policy| {
         has_skill_label(policy.labels()) || policy.metadata.name.as_deref() == Some(names::ISOLATION_POLICY)
     });
@@ -154,10 +151,16 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
         memory_fault,
         unbound_pod: pods.iter().find(|pod| has_unbound_claim(pod)).map(|pod| pod.name_any()),
         limits: context.tenant_limits(namespace),
-        revisions_in_use: in_use.chain(may_be_in_use).chain(validated).collect(),
+        revisions_in_use: in_use.chain(may_be_in_use).chain(validated_revision(skill)).collect(),
         revisions,
         test_job: TestJob::Absent,
     }
+}
+
+/// Returns the name of the revision that new Jobs run on until a later one is validated; none if the Skill does not require this.
+fn validated_revision(skill: &Skill) -> Option<String> {
+    let validated = skill.status.as_ref()?.validated_revision.as_ref()?;
+    requires_validation(skill).then(|| validated.name.clone())
 }
 
 /// Reads the ConfigMaps that a Skill names for lists and scripts. Those that do not exist are not in the result.
