@@ -66,7 +66,7 @@ pub(super) async fn follow<T: Tenant>(
 
 /// Returns what a Job waits for. `None` if it waits for nobody.
 async fn open<T: Tenant>(tenant: &T, job: &str) -> Result<Option<String>, Problem> {
-    let OpenRequests { approvals, questions } = tenant.open_requests(job).await?;
+    let OpenRequests { approvals, questions, missing: _ } = tenant.open_requests(job).await?;
     let mut parts: Vec<String> = approvals.iter().map(|held| approval(job, held)).collect();
     // The next message is the reply to the first question. The next answer has the next one.
     parts.extend(questions.first().map(|asked| question(job, asked)));
