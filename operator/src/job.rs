@@ -48,11 +48,12 @@ use crate::children::family::is_cancelled;
 use crate::context::Context;
 use crate::controller::Controller;
 use crate::error::Error;
+use crate::first_seen::FirstSeen;
 use crate::status::StatusStamp;
 use applied::AppliedPlan;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 use decide::Facts;
-use ending::{EndCause, EndingSince};
+use ending::EndCause;
 use fetch::FetchedJob;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::ResourceExt;
@@ -76,7 +77,9 @@ const REPORT_CA_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 struct ControllerState {
     pace: WritePace,
-    ending: EndingSince,
+    /// When each ending Job was first seen ending: the API server does not record when a field such as `spec.cancel` was set. A new
+    /// leader gives the worker the whole time again.
+    ending: FirstSeen,
     starts: StartPace,
     queue: Queue,
 }
@@ -162,7 +165,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
 /// Returns `cause`, why the Job is ending, and the time at which this process first saw the Job ending; none if the Job is not
 /// ending. Forgets this time once the Job has ended.
 fn track_end_cause(
-    ending_since: &EndingSince,
+    ending_since: &FirstSeen,
     fetched: &FetchedJob,
     cause: Option<EndCause>,
     now: Timestamp,

@@ -14,6 +14,7 @@ pub mod controller;
 pub mod error;
 pub mod events;
 mod external_mcp;
+mod first_seen;
 pub mod health;
 pub mod job;
 #[cfg(test)]

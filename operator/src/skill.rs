@@ -11,11 +11,13 @@ mod reclaim;
 mod status;
 mod test_job;
 mod validate;
+mod write;
 
 use crate::caches::{Caches, Guarded, service_of};
 use crate::context::Context;
 use crate::controller::{Controller, Wake, named_by_label, wake_on};
 use crate::error::Error;
+use crate::first_seen::FirstSeen;
 use crate::status::reason_of;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
@@ -23,7 +25,7 @@ use bloomery_crds::v1alpha1::{Job, Model, Skill};
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -37,7 +39,7 @@ const MAX_CONCURRENT_RECONCILES: u16 = 8;
 
 /// The interval for retrying a Skill if a conflicting object has the name of one of its objects. The deletion of the
 /// conflicting object may not wake the Skill, because objects without the operator's label are not watched.
-const CONFLICTING_OBJECT_RETRY_INTERVAL: Duration = Duration::from_mins(1);
+const CONFLICTING_OBJECT_RETRY_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
 /// The interval for retrying a Skill while the keys of tokens are not known. Without them, an MCP server would accept no worker. They
 /// are known soon after the start.
@@ -48,10 +50,13 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.skills.store().clone();
     let controller =
         Controller { name: "skill", store, wakes: changes(&context.caches), concurrency: MAX_CONCURRENT_RECONCILES };
+    let differs_since = Arc::new(FirstSeen::default());
+    let reconcile = move |skill: Skill, context: Arc<Context>| reconcile(skill, context, differs_since.clone());
     controller.run(context, reconcile, shutdown).await;
 }
 
-async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Error> {
+/// Reconciles a Skill. `differs_since` has the time at which each Skill was first seen to differ from its status.
+async fn reconcile(mut skill: Skill, context: Arc<Context>, differs_since: Arc<FirstSeen>) -> Result<Action, Error> {
     // Kubernetes deletes the objects that the Skill owns. The tenant's memory stays.
     if skill.metadata.deletion_timestamp.is_some() {
         return reclaim::reclaim(&skill, &context).await;
@@ -91,25 +96,25 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Er
         fetched.test_job = test_job::fetch(&skill, &applied.revision_ref, &context).await?;
     }
     // Status (pure).
-    let status = status::compute(&skill, &applied, &fetched, &probe, &Time(Timestamp::now()));
+    let now = Timestamp::now();
+    let status = status::compute(&skill, &applied, &fetched, &probe, &Time(now));
     // Write the status, publish Events and prune (IO).
-    let before = skill.status.clone().unwrap_or_default();
-    context.statuses.replace(&skill, status.clone()).await?;
-    events::publish(&skill, &before, &status, &context.events).await;
-    let Ok(applied) = applied else { return refused_policy.map_or_else(|| Ok(Action::await_change()), Err) };
+    let write_after = Box::pin(write::write(&context, &differs_since, &skill, status.clone(), now)).await?;
+    let Ok(applied) = applied else { return refused_policy.map_or_else(|| Ok(requeue(write_after)), Err) };
     prune::prune(&skill, &applied, &fetched, &context.applier).await?;
     // Apply (IO): the Job that tests a new revision.
     let revision = &applied.revision_ref;
     let tested = (&status, revision, fetched.creation_of(&revision.name));
     let test_after = Box::pin(test_job::run(&skill, tested, &fetched.test_job, &context)).await?;
+    let retry_after = applied.has_conflicting_object().then_some(CONFLICTING_OBJECT_RETRY_INTERVAL);
     match applied.refusal() {
         Some(refusal) => Err(refusal),
-        None if applied.has_conflicting_object() => Ok(Action::requeue(CONFLICTING_OBJECT_RETRY_INTERVAL)),
-        None => {
-            let again_after = probe_again_after.into_iter().chain(test_after).min();
-            Ok(again_after.map_or_else(Action::await_change, |after| Action::requeue(after.unsigned_abs())))
-        }
+        None => Ok(requeue([probe_again_after, write_after, test_after, retry_after].into_iter().flatten().min())),
     }
+}
+
+fn requeue(after: Option<SignedDuration>) -> Action {
+    after.map_or_else(Action::await_change, |after| Action::requeue(after.unsigned_abs()))
 }
 
 /// The changes that wake Skills.

@@ -4,6 +4,7 @@ use super::build::PreparedMcp;
 use super::{build, fixtures, reconcile, skill_of_ended_job, skills_of_key_wait, skills_of_list, validate};
 use crate::apply::{ApplyResult, KnownObject};
 use crate::caches::Guarded;
+use crate::context::Context;
 use crate::job::fixtures::api::FakeApi;
 use bloomery_crds::conditions::{ConditionType, find, is_true};
 use bloomery_crds::names::{ANNOTATION_APPLIED, ANNOTATION_PROBE_PART, validation_job};
@@ -15,6 +16,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use rstest::rstest;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/orders";
@@ -51,7 +53,13 @@ async fn provisioned(skill: &Skill) -> FakeApi {
 async fn reconcile_once(api: &FakeApi) -> Action {
     let context = api.operator().await;
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    Box::pin(reconcile(skill, context)).await.unwrap()
+    Box::pin(reconcile(skill, context, Arc::default())).await.unwrap()
+}
+
+/// An operator that has just started and writes network policies.
+async fn isolating_operator(api: &FakeApi) -> Arc<Context> {
+    let network = json!({"policies": true, "deny": ["10.0.0.0/24"], "operator": {"app": "bloomery"}});
+    api.operator_with(&[&format!("--network={network}")]).await
 }
 
 fn conditions(api: &FakeApi) -> Vec<Condition> {
@@ -223,7 +231,7 @@ async fn an_object_that_another_writer_creates_concurrently_is_not_taken_over() 
     });
     api.meanwhile(ACCOUNT, foreign);
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    let error = Box::pin(reconcile(skill, api.operator().await)).await.unwrap_err();
+    let error = Box::pin(reconcile(skill, api.operator().await, Arc::default())).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
     writes(&api);
     reconcile_once(&api).await;
@@ -541,7 +549,7 @@ async fn the_revision_is_read_from_the_api_server_once() {
     api.reads();
     for reads in [1, 0] {
         let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-        Box::pin(reconcile(skill, context.clone())).await.unwrap();
+        Box::pin(reconcile(skill, context.clone(), Arc::default())).await.unwrap();
         assert_eq!(api.reads().iter().filter(|read| **read == path).count(), reads);
     }
 }
@@ -730,3 +738,4 @@ async fn the_pod_of_another_making_is_not_the_probe_of_the_skill() {
 }
 
 mod network;
+mod writes;

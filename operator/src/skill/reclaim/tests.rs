@@ -61,7 +61,7 @@ fn put_pod(api: &FakeApi, path: &str, component: &str, phase: &str) {
 
 async fn reconcile_once(api: &FakeApi) -> Action {
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    Box::pin(reconcile(skill, api.operator().await)).await.unwrap()
+    Box::pin(reconcile(skill, api.operator().await, std::sync::Arc::default())).await.unwrap()
 }
 
 fn finalizers(api: &FakeApi) -> Value {

@@ -17,10 +17,8 @@ fn path(name: &str) -> String {
 
 /// Reconciles the Skill once, with an operator that has just started and writes network policies.
 async fn reconcile_isolated(api: &FakeApi) {
-    let network = json!({"policies": true, "deny": ["10.0.0.0/24"], "operator": {"app": "bloomery"}});
-    let context = api.operator_with(&[&format!("--network={network}")]).await;
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    Box::pin(reconcile(skill, context)).await.unwrap();
+    Box::pin(reconcile(skill, isolating_operator(api).await, Arc::default())).await.unwrap();
 }
 
 /// A Skill whose MCP server connects to these hosts.
@@ -245,6 +243,7 @@ async fn policies_are_deleted_if_they_are_switched_off_or_not_needed() {
         policy_writes(api).into_iter().filter(|write| write.starts_with("delete")).collect()
     };
     assert_eq!(deleted(&api), [format!("delete {}", path("orders-mcp"))]);
+    put(&api, &fixtures::with_service());
     reconcile_once(&api).await;
     let rest = ["bloomery-isolation", "orders-worker"];
     assert_eq!(deleted(&api), rest.map(|name| format!("delete {}", path(name))));
