@@ -187,7 +187,7 @@ impl Tenant for ClusterTenant {
 
     async fn send(&self, job: &str, input: Input) -> Result<(), Error> {
         let found = self.job(job).await?;
-        input::send(self.jobs_client(), found, input).await
+        Box::pin(input::send(self.jobs_client(), found, input)).await
     }
 
     async fn jobs(&self) -> Result<Vec<JobSummary>, Error> {

@@ -8,7 +8,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{ApprovalDecision, ApprovalVerdict, Job, Reply};
 use jiff::Timestamp;
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 
 /// Sends input to a Job.
 ///

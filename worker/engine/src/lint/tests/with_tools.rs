@@ -87,7 +87,7 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
 )]
 #[case::a_text_of_a_list(
     json!({"lists": {"own": ["own.com", "@evil.com"]}, "approvals": [
-        {"toolId": "send_email", "when": "recipients.all(r, domain(r) in lists.own)"}
+        {"toolId": "send_email", "when": "recipients.exists(r, domain(r) in lists.own)"}
     ]}),
     "spec.policy.lists.own[1]",
     "the comparison can never be true: domain() is never \"@evil.com\": it returns only the name of a host, in lower case",
