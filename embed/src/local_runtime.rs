@@ -1,8 +1,11 @@
 //! The runtime of this machine: memories, and the engine in this process.
 
+mod feed;
 mod inbox;
 mod jobs;
 mod running;
+mod sending;
+mod shared;
 mod skills;
 mod statement;
 mod subscription;
@@ -23,9 +26,7 @@ use crate::runtime::{Runtime, Tenant};
 use crate::skill::{SkillState, SkillTool};
 use bloomery_skills::names::name_fault;
 use futures::stream::BoxStream;
-use jobs::StoredJob;
-use running::RunningJobs;
-use statement::Delivery;
+use shared::Shared;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,14 +47,6 @@ pub struct LocalTenant {
     shared: Arc<Shared>,
     /// The name of the caller in logs.
     caller: String,
-}
-
-/// The part of a tenant that all callers share.
-#[derive(Debug)]
-struct Shared {
-    /// The options of its Jobs, without the parameters of one Job.
-    options: RunOptions,
-    running: Arc<RunningJobs>,
 }
 
 impl LocalRuntime {
@@ -93,93 +86,59 @@ impl Runtime for LocalRuntime {
     }
 }
 
-impl LocalTenant {
-    /// Runs a function that blocks, with the stored Job of a key.
-    async fn with_job<T: Send + 'static>(
-        &self,
-        job: &str,
-        read: impl FnOnce(StoredJob) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        let key = job.to_owned();
-        self.blocking(move |options| read(StoredJob::find(&options.memory, &key)?)).await
-    }
-
-    /// Runs a function that blocks.
-    async fn blocking<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&RunOptions) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        let shared = Arc::clone(&self.shared);
-        let done = tokio::task::spawn_blocking(move || read(&shared.options)).await;
-        done.unwrap_or_else(|error| Err(Error::failed(error.to_string())))
-    }
-}
-
 impl Tenant for LocalTenant {
     type Events = BoxStream<'static, Result<JobEvent, Error>>;
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
-        let options = self.blocking(move |options| options_of(options, job)).await?;
+        let options = self.shared.blocking(move |options| options_of(options, job)).await?;
         thread::start(Arc::clone(&self.shared.running), options, Begin::New).await
     }
 
     async fn send(&self, job: &str, input: Input) -> Result<(), Error> {
-        let (key, by, running) = (job.to_owned(), self.caller.clone(), Arc::clone(&self.shared.running));
-        let begin = self.with_job(job, move |job| {
-            let conversation = job.state()?.conversation;
-            if conversation.outcome().is_some() {
-                return Err(Error::new(ErrorKind::Conflict, format!("the Job {key} has ended, and accepts no input")));
-            }
-            Ok(match statement::delivery(input, &by, &OpenRequests::new(&conversation))? {
-                Delivery::Statement(made) => running.deliver(&key, made).map(|made| Begin::Resume(key, made)),
-                Delivery::Cancel => (!running.cancel(&key)).then_some(Begin::Cancel(key)),
-            })
-        });
-        let Some(begin) = begin.await? else { return Ok(()) };
-        let options = RunOptions { skill: None, ..self.shared.options.clone() };
-        thread::start(Arc::clone(&self.shared.running), options, begin).await.map(drop)
+        sending::send(&self.shared, job, self.caller.clone(), input).await
     }
 
     async fn jobs(&self) -> Result<Vec<JobSummary>, Error> {
-        self.blocking(|options| jobs::list(&options.memory)).await
+        self.shared.blocking(|options| jobs::list(&options.memory)).await
     }
 
     async fn status(&self, job: &str) -> Result<JobStatus, Error> {
-        self.with_job(job, |job| job.status()).await
+        self.shared.with_job(job, |job| job.status()).await
     }
 
     async fn timeline(&self, job: &str) -> Result<Vec<JobEvent>, Error> {
-        self.with_job(job, |job| {
-            let (mut log, mut events) = (job.log(), Vec::new());
-            while let Some(segment) = log.next_segment()? {
-                events.extend(segment);
-            }
-            Ok(events)
-        })
-        .await
+        self.shared
+            .with_job(job, |job| {
+                let (mut log, mut events) = (job.log(), Vec::new());
+                while let Some(segment) = log.next_segment()? {
+                    events.extend(segment);
+                }
+                Ok(events)
+            })
+            .await
     }
 
     async fn model_context(&self, job: &str) -> Result<ModelContext, Error> {
-        self.with_job(job, |job| Ok(ModelContext::new(&job.state()?.conversation))).await
+        self.shared.with_job(job, |job| Ok(ModelContext::new(&job.state()?.conversation))).await
     }
 
     async fn open_requests(&self, job: &str) -> Result<OpenRequests, Error> {
-        self.with_job(job, |job| Ok(OpenRequests::new(&job.state()?.conversation))).await
+        self.shared.with_job(job, |job| Ok(OpenRequests::new(&job.state()?.conversation))).await
     }
 
     async fn skills(&self) -> Result<Vec<SkillState>, Error> {
-        self.blocking(|options| Ok(skills::states(&options.memory))).await
+        self.shared.blocking(|options| Ok(skills::states(&options.memory))).await
     }
 
     async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
         check_skill(skill)?;
         let skill = skill.to_owned();
-        self.blocking(move |options| skills::tools(options, &skill)).await
+        self.shared.blocking(move |options| skills::tools(options, &skill)).await
     }
 
     async fn events(&self, job: &str, after: Cursor) -> Result<Self::Events, Error> {
-        let log = self.with_job(job, |job| Ok(job.log())).await?;
-        Ok(subscription::subscribe(log, after))
+        let (past, log) = self.shared.with_job(job, |job| Ok((job.log(), job.log()))).await?;
+        Ok(subscription::subscribe(self.shared.running.feed(job, log), past, after))
     }
 
     async fn close(&self) {

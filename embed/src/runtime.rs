@@ -36,11 +36,12 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// If the Job cannot be started, or its key belongs to a Job with other parameters. Nothing was started.
     fn start(&self, job: NewJob) -> impl Future<Output = Result<String, Error>> + Send;
 
-    /// Sends input to a Job. Returns once the runtime has accepted it. If no process drives the Job, one begins. This machine loses input that
-    /// it has accepted if the process ends before the next step of the Job.
+    /// Sends input to a Job. Returns once the input is durable: it is not lost if the process ends. A cancellation is durable when the Job
+    /// has ended. If no process drives the Job, one begins.
     ///
     /// # Errors
-    /// If the input changes nothing: the Job has ended, the question is not open, or the call is not held with these arguments.
+    /// If the input changes nothing: the Job has ended, the question is not open, or the call is not held with these arguments. Or if the
+    /// input is not durable in time, because a step of the Job goes on. The message says whether the Job still records it.
     fn send(&self, job: &str, input: Input) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Lists the Jobs of the tenant, sorted by Skill and key.

@@ -16,7 +16,7 @@ use bloomery_journal::files::Disk;
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A Job of a memory, without its state.
 #[derive(Debug)]
@@ -49,6 +49,11 @@ impl StoredJob {
         Ok(Self { directory, inputs })
     }
 
+    /// Returns the key of the Job.
+    pub(super) fn key(&self) -> &str {
+        &self.inputs.part.run_key
+    }
+
     /// Reads the state of the Job from its log.
     ///
     /// # Errors
@@ -69,9 +74,7 @@ impl StoredJob {
 
     /// Opens the log of the Job.
     pub(super) fn log(&self) -> Log {
-        let source = self.inputs.source();
-        let segments = Segments::new(Disk, self.directory.log(&self.inputs.part.run_key));
-        Log { segments, chain: Chain::new(source.clone()), source }
+        Log::new(self.directory.log(self.key()), self.inputs.source())
     }
 }
 
@@ -84,6 +87,20 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// Opens the log in a directory. Its events have this source.
+    pub(super) fn new(dir: PathBuf, source: String) -> Self {
+        Self { segments: Segments::new(Disk, dir), chain: Chain::new(source.clone()), source }
+    }
+
+    /// Reads the next segment in a thread, as [`Log::next_segment`] does. Returns `None` if the runtime of tokio ends.
+    pub(super) async fn read(mut self) -> Option<(Self, Result<Option<Vec<JobEvent>>, Error>)> {
+        let read = move || {
+            let segment = self.next_segment();
+            (self, segment)
+        };
+        tokio::task::spawn_blocking(read).await.ok()
+    }
+
     /// Reads the next segment. Returns `None` if the log has no more events yet.
     ///
     /// # Errors
