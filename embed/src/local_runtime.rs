@@ -86,6 +86,28 @@ impl Runtime for LocalRuntime {
     }
 }
 
+impl LocalTenant {
+    /// Continues the Jobs of the memory that have not ended and that no process of this machine drives, until too many Jobs run. Call it once
+    /// when a host starts, so that its Jobs survive a restart. Returns the keys of the Jobs that go on. Those that cannot go on are in the
+    /// diagnostics, and go on when they receive input.
+    ///
+    /// # Errors
+    /// If the memory cannot be read.
+    pub async fn resume_jobs(&self) -> Result<Vec<String>, Error> {
+        let mut resumed = Vec::new();
+        let mut interrupted = self.shared.blocking(|options| jobs::interrupted(&options.memory)).await?;
+        // A Job that has just been started may have no mark yet.
+        interrupted.retain(|summary| !self.shared.running.is_running(&summary.job));
+        for JobSummary { job, skill, .. } in interrupted {
+            match self.shared.resume(Some(skill.clone()), Begin::Continue(job.clone())).await {
+                Ok(()) => resumed.push(job),
+                Err(error) => tracing::warn!("the Job {job} of the Skill {skill} does not go on: {error}"),
+            }
+        }
+        Ok(resumed)
+    }
+}
+
 impl Tenant for LocalTenant {
     type Events = BoxStream<'static, Result<JobEvent, Error>>;
 

@@ -94,7 +94,7 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// If there is no such Job, or its log cannot be read.
     fn events(&self, job: &str, after: Cursor) -> impl Future<Output = Result<Self::Events, Error>> + Send;
 
-    /// Closes the tenant for all clones. Jobs that only this process drives are parked after their current step, and go on when they
-    /// receive input again.
+    /// Closes the tenant for all clones. Jobs that only this process drives are parked after their current step. They go on when they receive
+    /// input, or the runtime continues them after a restart.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }

@@ -72,7 +72,11 @@ spec:
 
         /// Opens the tenant in a new runtime, as a new process would.
         async fn open(&self) -> LocalTenant {
-            let runtime = LocalRuntime::new(BTreeMap::from([("acme".to_owned(), self.options())])).unwrap();
+            Self::open_with(self.options()).await
+        }
+
+        async fn open_with(options: RunOptions) -> LocalTenant {
+            let runtime = LocalRuntime::new(BTreeMap::from([("acme".to_owned(), options)])).unwrap();
             assert_eq!(runtime.open("other", "ada".into()).await.unwrap_err().kind, ErrorKind::NotFound);
             runtime.open("acme", "ada".into()).await.unwrap()
         }
@@ -189,6 +193,51 @@ spec:
         let all = events(&second, Cursor::START).await;
         assert_eq!(all.iter().filter(|event| event.kind == "conversation.epoch.started").count(), 2);
         assert_eq!(second.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
+    }
+
+    #[tokio::test]
+    async fn jobs_go_on_after_a_restart_once() {
+        let setup = Setup::new(ASKS).await;
+        let first = setup.open().await;
+        first.start(greeting("Greet")).await.unwrap();
+        let question = wait_for_question(&first).await;
+        let second = setup.open().await;
+        assert!(second.resume_jobs().await.unwrap().is_empty(), "the first process drives the Job");
+        first.close().await;
+
+        let third = setup.open().await;
+        assert_eq!(third.resume_jobs().await.unwrap(), ["k-1"]);
+        assert!(third.resume_jobs().await.unwrap().is_empty());
+        assert_eq!(third.open_requests("k-1").await.unwrap(), question);
+        // A client of the first process goes on with its cursor.
+        let before = first.timeline("k-1").await.unwrap().len();
+        let question = question.questions[0].question.id.clone();
+        third.send("k-1", Input::Reply { question, text: "Jane".into() }).await.unwrap();
+        let later = events(&third, Cursor::after(u64::try_from(before).unwrap())).await;
+        assert_eq!(later, third.timeline("k-1").await.unwrap()[before..]);
+        assert_eq!(third.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
+        assert!(setup.open().await.resume_jobs().await.unwrap().is_empty(), "the Job has ended");
+    }
+
+    #[tokio::test]
+    async fn a_job_that_binds_files_outside_of_the_root_does_not_go_on() {
+        let setup = Setup::new(ASKS).await;
+        let first = setup.open().await;
+        let files = setup.dir.path().join("files");
+        fs::create_dir(&files).unwrap();
+        let skill = format!("{SKILL}  resources: [{{name: files, type: filesystem}}]\n");
+        fs::write(setup.dir.path().join("memory/greeter/skill.yaml"), skill).unwrap();
+        let resources = BTreeMap::from([("files".to_owned(), files.display().to_string())]);
+        first.start(NewJob { resources, ..greeting("Greet") }).await.unwrap();
+        let question = wait_for_question(&first).await.questions[0].question.id.clone();
+        first.close().await;
+        let root = setup.dir.path().join("root");
+        fs::create_dir(&root).unwrap();
+        let second = Setup::open_with(RunOptions { root: Some(root), ..setup.options() }).await;
+        assert!(second.resume_jobs().await.unwrap().is_empty());
+        let reply = Input::Reply { question, text: "Jane".into() };
+        let error = second.send("k-1", reply).await.unwrap_err();
+        assert!(error.message.contains("is not in the root"), "{error}");
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::event::JobEvent;
 use crate::job::{JobStatus, JobSummary};
+use crate::local::drive_mark::DriveMark;
 use crate::local::job_state::JobState;
 use crate::local::key::key_fault;
 use crate::local::memory_error::log_error;
@@ -131,6 +132,25 @@ pub(super) fn list(memory: &Path) -> Result<Vec<JobSummary>, Error> {
         directories.iter().flat_map(|directory| directory.job_keys().into_iter().map(move |key| (directory, key)));
     // Jobs of an older memory, and Jobs that cannot be read, are left out.
     Ok(jobs.filter_map(|(directory, key)| summary(directory, key)).collect())
+}
+
+/// Returns the Jobs of a memory that have not ended and that no process drives, sorted by Skill and key. Children are left out, because
+/// their parents drive them. A memory that does not exist has none.
+///
+/// # Errors
+/// If the memory cannot be read.
+pub(super) fn interrupted(memory: &Path) -> Result<Vec<JobSummary>, Error> {
+    let mut jobs = list(memory)?;
+    jobs.retain(|summary| !summary.phase.is_terminal() && is_interrupted(memory, summary));
+    Ok(jobs)
+}
+
+/// Returns whether a Job that has not ended is one that no process drives, and no child.
+fn is_interrupted(memory: &Path, JobSummary { job, skill, .. }: &JobSummary) -> bool {
+    let directory = SkillDirectory::new(memory, skill);
+    let is_marked = DriveMark::set(&directory.log(job)).is_none();
+    let part = RunDocument::read_required(&directory, job).map(|document| document.part);
+    !is_marked && part.is_ok_and(|part| part.depth == 1 && !part.validates)
 }
 
 fn summary(directory: &SkillDirectory, key: String) -> Option<JobSummary> {

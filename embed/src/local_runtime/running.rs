@@ -93,7 +93,7 @@ impl RunningJobs {
     /// Returns the feed of a Job. `log` is its log, which is read from the beginning if the Job has no feed yet.
     pub(super) fn feed(self: &Arc<Self>, key: &str, log: Log) -> Arc<Feed> {
         let (jobs, driven) = (Arc::clone(self), key.to_owned());
-        self.feeds.join(key, log, move || jobs.state().jobs.contains_key(&driven))
+        self.feeds.join(key, log, move || jobs.is_running(&driven))
     }
 
     /// Parks all Jobs after their current step, and accepts no other ones.
@@ -103,6 +103,11 @@ impl RunningJobs {
         for running in state.jobs.values() {
             running.stop.request(StopReason::Drain);
         }
+    }
+
+    /// Returns whether this process drives a Job.
+    pub(super) fn is_running(&self, key: &str) -> bool {
+        self.state().jobs.contains_key(key)
     }
 
     /// Returns whether no Job runs.
