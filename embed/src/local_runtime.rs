@@ -28,17 +28,21 @@ use bloomery_skills::names::name_fault;
 use futures::stream::BoxStream;
 use shared::Shared;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thread::Begin;
 
 /// The interval at which a tenant that is being closed looks for running Jobs.
 const CLOSE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The runtime of this machine. Each tenant is a memory. All methods need a runtime of tokio.
+/// The runtime of this machine. Each tenant is a memory, and no Job can read the memory of another tenant. All methods need a runtime of
+/// tokio.
 #[derive(Debug)]
 pub struct LocalRuntime {
-    tenants: BTreeMap<String, Arc<Shared>>,
+    tenants: Mutex<BTreeMap<String, Arc<Shared>>>,
+    /// The directory of further memories, and the options of their Jobs.
+    memories: Option<(PathBuf, RunOptions)>,
 }
 
 /// A tenant of this machine, opened for a caller.
@@ -67,10 +71,45 @@ impl LocalRuntime {
                 )));
             }
         }
+        let memories: Vec<_> = tenants.iter().map(|(name, options)| (name.clone(), options.memory.clone())).collect();
+        let opened = tenants.into_iter().map(|(name, mut options)| {
+            let others = memories.iter().filter(|(other, _)| *other != name);
+            options.other_memories.extend(others.map(|(_, memory)| memory.clone()));
+            (name, Shared::new(options))
+        });
+        Ok(Self::with(opened.collect(), None))
+    }
+
+    /// Creates the runtime of a directory of memories. Each directory in it is the memory of the tenant of its name, also if it is created
+    /// later. The name of a tenant must be one that the key of a Job can have. `options` are those of all Jobs. Their memory and their
+    /// parameters of one Job are not used.
+    pub fn for_directory(memories: impl Into<PathBuf>, options: RunOptions) -> Self {
+        Self::with(BTreeMap::new(), Some((memories.into(), options)))
+    }
+
+    fn with(tenants: BTreeMap<String, Arc<Shared>>, memories: Option<(PathBuf, RunOptions)>) -> Self {
         // This fails if a provider of cryptography is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let shared = |options| Arc::new(Shared { options, running: Arc::default() });
-        Ok(Self { tenants: tenants.into_iter().map(|(name, options)| (name, shared(options))).collect() })
+        Self { tenants: Mutex::new(tenants), memories }
+    }
+
+    /// Returns a tenant. Opens its memory if it is in the directory of memories.
+    fn tenant(&self, name: &str) -> Option<Arc<Shared>> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = tenants.get(name) {
+            return Some(Arc::clone(shared));
+        }
+        let (memories, options) = self.memories.as_ref()?;
+        let memory = memories.join(name);
+        // A path or a link could lead to the memory of another tenant.
+        if key_fault(name).is_some() || !memory.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            return None;
+        }
+        let mut options = RunOptions { memory, ..options.clone() };
+        options.other_memories.push(memories.clone());
+        let shared = Shared::new(options);
+        tenants.insert(name.to_owned(), Arc::clone(&shared));
+        Some(shared)
     }
 }
 
@@ -80,8 +119,8 @@ impl Runtime for LocalRuntime {
     type Tenant = LocalTenant;
 
     async fn open(&self, tenant: &str, caller: String) -> Result<LocalTenant, Error> {
-        let shared = self.tenants.get(tenant).cloned();
-        let shared = shared.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no tenant of that name"))?;
+        let shared =
+            self.tenant(tenant).ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no tenant of that name"))?;
         Ok(LocalTenant { shared, caller })
     }
 }

@@ -34,6 +34,17 @@ conversations:
     polish: [{say: Hello.}]
 ";
 
+    /// A script that lists the files of the Job, and then answers.
+    const LISTS_FILES: &str = "
+conversations:
+  - name: lists
+    turns:
+      - {calls: [{name: list_files, arguments: {depth: 8}}]}
+      - {say: Hello.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
     const SKILL: &str = "apiVersion: bloomery.dev/v1alpha1
 kind: Skill
 metadata: {name: greeter}
@@ -266,6 +277,41 @@ spec:
         assert_eq!(tenant.start(job).await.unwrap_err().kind, ErrorKind::Invalid);
         assert_eq!(tenant.status("../k").await.unwrap_err().kind, ErrorKind::NotFound);
         assert!(tenant.jobs().await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn tenants_of_a_directory_do_not_see_each_other() {
+        let setup = Setup::new(LISTS_FILES).await;
+        let (files, memories) = (setup.dir.path().join("files"), setup.dir.path().join("files/memories"));
+        for name in ["acme", "globex"] {
+            fs::create_dir_all(memories.join(name).join("greeter")).unwrap();
+            let skill = format!("{SKILL}  resources: [{{name: files, type: filesystem}}]\n");
+            fs::write(memories.join(name).join("greeter/skill.yaml"), skill).unwrap();
+        }
+        std::os::unix::fs::symlink(memories.join("acme"), memories.join("link")).unwrap();
+        fs::write(files.join("seen.txt"), "").unwrap();
+        let runtime = LocalRuntime::for_directory(&memories, setup.options());
+        for name in ["link", "..", "acme/greeter", "none", ""] {
+            assert_eq!(runtime.open(name, "ada".into()).await.unwrap_err().kind, ErrorKind::NotFound, "{name}");
+        }
+        let acme = runtime.open("acme", "ada".into()).await.unwrap();
+        let globex = runtime.open("globex", "bob".into()).await.unwrap();
+        let binding = |path: &std::path::Path| BTreeMap::from([("files".to_owned(), path.display().to_string())]);
+        acme.start(NewJob { resources: binding(&files), ..greeting("Greet") }).await.unwrap();
+        let all = events(&acme, Cursor::START).await;
+        let listed = all.iter().find(|event| event.kind == "tool.completed").unwrap().data.to_string();
+        assert!(listed.contains("seen.txt") && !listed.contains("greeter"), "{listed}");
+
+        assert!(globex.jobs().await.unwrap().is_empty() && globex.resume_jobs().await.unwrap().is_empty());
+        assert_eq!(globex.status("k-1").await.unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(globex.send("k-1", Input::Cancel).await.unwrap_err().kind, ErrorKind::NotFound);
+        let of_acme = NewJob { resources: binding(&memories.join("acme/greeter")), ..greeting("Greet") };
+        let error = globex.start(of_acme).await.unwrap_err();
+        assert!(error.message.contains("is in the memory"), "{error}");
+        // The same key is another Job.
+        assert_eq!(globex.start(greeting("Insult")).await.unwrap(), "k-1");
+        assert_eq!(acme.status("k-1").await.unwrap().goal, "Greet");
+        globex.close().await;
     }
 
     #[tokio::test]

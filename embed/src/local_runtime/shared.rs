@@ -17,6 +17,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Opens a tenant.
+    pub(super) fn new(options: RunOptions) -> Arc<Self> {
+        Arc::new(Self { options, running: Arc::default() })
+    }
+
     /// Runs a function that blocks, with the stored Job of a key.
     pub(super) async fn with_job<T: Send + 'static>(
         self: &Arc<Self>,

@@ -36,7 +36,7 @@ pub fn begin_attempt(job: &PreparedJob<'_>, inputs: &mut Inputs, state: &JobStat
         resources::check_within(resources, root)?;
     }
     // Links in the memory may have changed too.
-    resources::check_outside_memory(resources, &job.options.memory)?;
+    job.options.all_memories().try_for_each(|memory| resources::check_outside_memory(resources, memory))?;
     job.document.program.iter().try_for_each(server::check_program)?;
     // Each attempt claims one epoch of the log, so it has the number of the next epoch.
     inputs.part.attempt = u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
@@ -86,6 +86,7 @@ impl Execution<'_> {
             program: document.program.as_ref(),
             allows_scripts: options.allow_scripts,
             directory,
+            other_memories: &options.other_memories,
             writer,
             patience: options.patience,
             people,
