@@ -81,7 +81,8 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// If the Skills cannot be listed. A Skill that cannot be used is in the list, with its fault.
     fn skills(&self) -> impl Future<Output = Result<Vec<SkillState>, Error>> + Send;
 
-    /// Lists the tools of a Skill that its policy, and the tool policy of the tenant, allow.
+    /// Lists the tools of a Skill that its policy, and the tool policy of the tenant, allow: the tools of its MCP server, its scripts, and the
+    /// core tools of a Job that binds all its resources.
     ///
     /// # Errors
     /// If there is no such Skill, or its tools cannot be listed.
