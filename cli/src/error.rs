@@ -1,8 +1,10 @@
 //! Errors of commands, with their exit codes.
 
 use crate::exit::Exit;
+use crate::option_names::with_options_of_commands;
 use bloomery_embed::ErrorKind;
 use bloomery_embed::findings::FileFinding;
+use bloomery_skills::Finding;
 use std::io;
 
 /// The prefix of error messages and notes.
@@ -60,7 +62,12 @@ impl From<bloomery_embed::Error> for Error {
             ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Forbidden => Exit::Usage,
             ErrorKind::Unavailable | ErrorKind::Failed => Exit::Error,
         };
-        Self { exit, message: with_prefixes(&message), findings }
+        let named = |found: FileFinding| {
+            let message = with_options_of_commands(&found.finding.message);
+            FileFinding { finding: Finding { message, ..found.finding }, ..found }
+        };
+        let findings = findings.into_iter().map(named).collect();
+        Self { exit, message: with_prefixes(&with_options_of_commands(&message)), findings }
     }
 }
 

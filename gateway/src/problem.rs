@@ -5,6 +5,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use bloomery_embed::ErrorKind;
+use bloomery_embed::text::with_option_names;
 use serde::{Serialize, Serializer};
 
 /// The error of a request.
@@ -50,7 +51,9 @@ impl From<bloomery_embed::Error> for Problem {
             let (file, finding) = (&found.file, &found.finding);
             format!("{file}:{}:{}: {}", finding.line, finding.column, finding.message)
         });
-        Self::new(status, std::iter::once(message).chain(findings).collect::<Vec<_>>().join("\n"))
+        let detail = std::iter::once(message).chain(findings).collect::<Vec<_>>().join("\n");
+        // Requests have the same names, without the place of the field.
+        Self::new(status, with_option_names(&detail, |field| Some(format!("`{field}`"))))
     }
 }
 
