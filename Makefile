@@ -18,11 +18,11 @@ demo: ## Start a local cluster, install the operator and run example Jobs
 	@hack/demo
 
 .PHONY: test
-test: test-fast sdk-test e2e-core ## Run the tests that CI runs: those without a cluster, and the core stories
+test: test-fast sdk-test gateway-test e2e-core ## Run the tests that CI runs: those without a cluster, and the core stories
 
 .PHONY: test-all
 test-all: export BLOOMERY_EVERY_CASE := yes
-test-all: test-fast sdk-test e2e ## Run all tests: every case, and every story; takes an hour
+test-all: test-fast sdk-test gateway-test e2e ## Run all tests: every case, and every story; takes an hour
 
 .PHONY: transcript
 transcript: ## Record the transcript in docs/how-to/approve.md from the demo
@@ -39,6 +39,10 @@ test-versions: cluster-up images ## Run this version beside the version before, 
 .PHONY: sdk-test
 sdk-test: ## Test the scripted model with the providers' own SDKs
 	@$(STEP) "the providers' SDKs" hack/sdk-test
+
+.PHONY: gateway-test
+gateway-test: ## Test bloomery serve with OpenAI's SDKs, curl, a client of server-sent events and schemathesis
+	@$(STEP) "clients of the gateway" hack/gateway-test
 
 .PHONY: e2e
 e2e: cluster-up images ## Run every story on the local cluster; FILTER=<name> selects some

@@ -32,7 +32,7 @@ impl Program {
 
 impl Node {
     /// Returns this part and all parts within it.
-    pub(crate) fn parts(&self) -> Vec<&Self> {
+    pub fn parts(&self) -> Vec<&Self> {
         let (mut nodes, mut unvisited) = (Vec::new(), vec![self]);
         while let Some(node) = unvisited.pop() {
             nodes.push(node);

@@ -112,10 +112,10 @@ mod tests {
         ]);
         let output = run(dir.path(), &[&["import", "."][..], &IMAGE].concat());
         let text = stdout(&output);
-        let mut names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
-        names.sort_unstable();
+        let mut skills: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
+        skills.sort_unstable();
         let expected = ["skill-name", "skill-name-sub-skill-name", "use-skill", "use-skill-find", "use-skill-list"];
-        assert_eq!((output.status.code(), names.as_slice()), (Some(0), &expected[..]), "{}", shown(&output));
+        assert_eq!((output.status.code(), skills.as_slice()), (Some(0), &expected[..]), "{}", shown(&output));
         for part in ["subskill: skill-name-sub-skill-name", "script: script.py", "skillMdRef: \"#header\"", "stock\n"] {
             assert!(text.contains(part), "{part}: {}", shown(&output));
         }

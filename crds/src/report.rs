@@ -16,6 +16,7 @@ use crate::v1alpha1::{
     AskedQuestion, DirectoryUsage, FeatureResult, Gates, HoldRule, JobResult, Limits, LogPosition, ToolName,
     ToolPolicy, Usage, WaitingFor, WorkflowProgress, is_zero,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
@@ -81,7 +82,7 @@ pub struct MemorySurvey {
 pub const MAX_PRUNABLE: usize = 64;
 
 /// The part of `Job.status` that is a projection of the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Projection {
     /// The phase. A phase that this version does not know counts as `Running`: the outcome and the end of the pod decide on the rest.

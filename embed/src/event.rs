@@ -4,17 +4,23 @@ use bloomery_crds::outcome::Phase;
 use bloomery_engine::Event;
 use bloomery_engine::event::{Answer, ContextPart, FullResult, PolishOutcome};
 use bloomery_engine::line::Entry;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The first parts of the names that events keep. All other events belong to the conversation.
+/// The first parts of the names that events keep.
 const OWN_PREFIXES: [&str; 3] = ["conversation.", "tool.", "user."];
+
+/// The first parts of the names of events about what the tenant gives to the Job: tools, resources and policy. They belong to the project.
+/// All other events belong to the conversation.
+const PROJECT_PREFIXES: [&str; 4] = ["catalogue.", "resources.", "tools.blocked", "tools.restricted"];
 
 /// An event of a Job, as clients see it: an event of CloudEvents. It has the number and the time of the event in the log, but no text that the
 /// finalization gate has not passed, and no prompt.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JobEvent {
     /// The version of CloudEvents.
+    #[schemars(with = "String")]
     specversion: &'static str,
     /// The number of the event, as text.
     id: String,
@@ -24,7 +30,7 @@ pub struct JobEvent {
     time: String,
     /// The number of the event, from 1 without gaps.
     pub seq: u64,
-    /// The name: `tool.*`, `user.*` or `conversation.*`.
+    /// The name: `tool.*`, `user.*`, `project.*` or `conversation.*`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The data, which depends on the name.
@@ -40,18 +46,28 @@ impl JobEvent {
     /// # Errors
     /// If the event cannot be written as JSON.
     pub fn new(source: &str, entry: &Entry) -> Result<Self, serde_json::Error> {
-        let name = entry.event.name();
-        let keeps_name = OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         Ok(Self {
             specversion: "1.0",
             id: entry.seq.to_string(),
             source: source.to_owned(),
             time: entry.stamp.time.clone(),
             seq: entry.seq,
-            kind: if keeps_name { name.to_owned() } else { format!("conversation.{name}") },
+            kind: shown_name(entry.event.name()),
             data: shown_data(&entry.event)?,
             is_last: matches!(entry.event, Event::Finished { .. }),
         })
+    }
+}
+
+/// Returns the name by which clients know an event.
+fn shown_name(name: &str) -> String {
+    let begins_with = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    if begins_with(&OWN_PREFIXES) {
+        name.to_owned()
+    } else if begins_with(&PROJECT_PREFIXES) {
+        format!("project.{name}")
+    } else {
+        format!("conversation.{name}")
     }
 }
 
@@ -184,7 +200,11 @@ mod tests {
     #[case::of_a_person(Event::UserMessage { text: "hi".into(), by: "ada".into(), nth: None }, "user.message")]
     #[case::of_a_model(Event::ModelAnswered { answer: Answer::default() }, "conversation.model.answered")]
     #[case::the_end(finished(OutcomeCode::Succeeded), "conversation.finished")]
-    fn a_name_says_whether_it_is_about_a_tool_a_person_or_the_conversation(#[case] event: Event, #[case] name: &str) {
+    #[case::of_the_project(Event::CatalogueFixed { tools: Vec::new() }, "project.catalogue.fixed")]
+    fn a_name_says_whether_it_is_about_a_tool_a_person_the_project_or_the_conversation(
+        #[case] event: Event,
+        #[case] name: &str,
+    ) {
         assert_eq!(shown(event).kind, name);
     }
 

@@ -2,6 +2,7 @@
 
 use bloomery_crds::Digest;
 use bloomery_engine::event::{CallId, QuestionId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The input of a person for a Job. The runtime records the name of its caller with it.
@@ -37,7 +38,7 @@ pub enum Input {
 }
 
 /// The decision on a held call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Ruling {
     /// The call may be made.

@@ -5,6 +5,7 @@ use bloomery_crds::report::Projection;
 use bloomery_crds::v1alpha1::Limits;
 use bloomery_engine::Conversation;
 use bloomery_engine::history::{ModelMessage, Turn};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ impl NewJob {
 }
 
 /// A Job in a list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JobSummary {
     /// The key.
     pub job: String,
@@ -47,7 +48,7 @@ pub struct JobSummary {
 }
 
 /// The state of a Job.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JobStatus {
     /// The key.
     pub job: String,
@@ -60,7 +61,7 @@ pub struct JobStatus {
 }
 
 /// The conversation as the model of the main loop reads it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelContext {
     /// The system prompt, once the conversation is open.
     pub system: Option<String>,
@@ -69,7 +70,7 @@ pub struct ModelContext {
 }
 
 /// A turn of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "role")]
 pub enum ContextTurn {
     /// A message of the user, or of the engine in the role of the user.

@@ -151,6 +151,9 @@ impl Tenant for LocalTenant {
     type Events = BoxStream<'static, Result<JobEvent, Error>>;
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
+        if let Some(key) = &job.continues {
+            self.shared.wait_for_record(key).await;
+        }
         let options = self.shared.blocking(move |options| options_of(options, job)).await?;
         thread::start(Arc::clone(&self.shared.running), options, Begin::New).await
     }

@@ -4,10 +4,11 @@ use bloomery_crds::Digest;
 use bloomery_engine::event::{CallId, RulingReason, UserQuestion};
 use bloomery_engine::people::HumanRequest;
 use bloomery_engine::{Conversation, Step};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The requests of a Job that wait for people. Both lists are empty while the Job does not wait for people.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenRequests {
     /// The held calls.
@@ -17,7 +18,7 @@ pub struct OpenRequests {
 }
 
 /// A call that waits for decisions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldCall {
     /// The id of the call.
@@ -35,7 +36,7 @@ pub struct HeldCall {
 }
 
 /// An open question.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     /// The question, with its id.

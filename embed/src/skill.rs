@@ -1,10 +1,11 @@
 //! Skills, as a host shows them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A Skill of a tenant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillState {
     /// The name.
@@ -18,7 +19,7 @@ pub struct SkillState {
 }
 
 /// A tool that the policy of a Skill allows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillTool {
     /// The name.

@@ -158,6 +158,18 @@ spec:
     }
 
     #[tokio::test]
+    async fn an_ended_job_can_be_continued_as_soon_as_its_last_event_is_there() {
+        let setup = Setup::new(SAYS_HELLO).await;
+        let tenant = setup.open().await;
+        tenant.start(greeting("Greet")).await.unwrap();
+        events(&tenant, Cursor::START).await;
+        let next = NewJob { key: Some("k-2".into()), continues: Some("k-1".into()), ..greeting("Again") };
+        assert_eq!(tenant.start(next).await.as_deref(), Ok("k-2"));
+        let unknown = NewJob { key: Some("k-3".into()), continues: Some("k-9".into()), ..greeting("Again") };
+        assert_eq!(tenant.start(unknown).await.unwrap_err().kind, ErrorKind::Invalid);
+    }
+
+    #[tokio::test]
     async fn a_question_is_answered_by_the_caller() {
         let setup = Setup::new(ASKS).await;
         let tenant = setup.open().await;

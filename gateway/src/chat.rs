@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::Limits;
 use bloomery_embed::{Cursor, ErrorKind, NewJob, Runtime, Tenant};
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The resource that `projectPath` binds.
@@ -28,12 +28,14 @@ const MAX_KEY_BYTES: usize = 255;
 const KEY_DIGITS: usize = 40;
 
 /// A request to start a Job.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ChatRequest {
     /// The goal.
+    #[schemars(regex(pattern = r"\S"))]
     goal: String,
     /// The name of the Skill.
+    #[schemars(length(max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     skill_slug: Option<String>,
     /// The values of the resources.
     #[serde(default)]
@@ -43,7 +45,15 @@ pub(crate) struct ChatRequest {
     /// Limits that are lower than those of the Skill.
     limits: Option<Limits>,
     /// The key of an ended Job that this one continues.
+    #[schemars(regex(pattern = r"^[-a-z0-9]{1,63}$"))]
     continues: Option<String>,
+}
+
+/// The response to a request that started a Job.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Started {
+    /// The key of the Job.
+    job: String,
 }
 
 impl ChatRequest {
@@ -74,12 +84,12 @@ pub(crate) async fn start<R: Runtime>(
     let started = session.tenant.start(request.into_job(key)?).await;
     let job = started.map_err(|error| match error.kind {
         // An earlier request with the same key had another body.
-        ErrorKind::Conflict if has_key => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
+        ErrorKind::Conflict if has_key => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, Problem::from(error).detail()),
         _ => Problem::from(error),
     })?;
     let location = format!("/api/jobs/{job}");
     if !accepts_events(&headers) {
-        return Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(json!({"job": job}))).into_response());
+        return Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(Started { job })).into_response());
     }
     let mut response = events::stream(&session.tenant, &job, Cursor::START).await?;
     if let Ok(location) = HeaderValue::from_str(&location) {
@@ -99,9 +109,10 @@ fn accepts_events(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// If the header is invalid.
-fn run_key(headers: &HeaderMap, user: &str) -> Result<Option<String>, Problem> {
+pub(crate) fn run_key(headers: &HeaderMap, user: &str) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
-    let key = value.to_str().ok().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()));
+    let is_visible = |key: &&str| key.bytes().all(|byte| byte.is_ascii_graphic());
+    let key = value.to_str().ok().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len())).filter(is_visible);
     let Some(key) = key else {
         let detail = format!("The header Idempotency-Key must have 1 to {MAX_KEY_BYTES} visible ASCII characters.");
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));

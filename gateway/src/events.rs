@@ -1,8 +1,8 @@
 //! Follows Jobs by server-sent events.
 
+use crate::path::Segments;
 use crate::problem::Problem;
 use crate::session::Session;
-use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -14,13 +14,13 @@ use std::time::Duration;
 const LAST_EVENT_ID: &str = "last-event-id";
 
 /// The interval of heartbeats, which are comments. Proxies close silent connections after a minute or more.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Sends the events of a Job after the last event that the client has. A client that has all events of an ended Job gets no content: this
 /// is the only response after which an `EventSource` does not connect again.
 pub(crate) async fn follow<R: Runtime>(
     session: Session<R>,
-    Path(job): Path<String>,
+    Segments(job): Segments<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let after = cursor(&headers)?;

@@ -15,13 +15,21 @@
 //! | `POST /api/jobs/{job}/cancel` | cancel a Job |
 //! | `GET /api/skills` | read the Skills again, and list them |
 //! | `GET /api/skills/{skill}/tools` | the tools of a Skill, after its policy |
+//! | `GET /v1/models`, `POST /v1/chat/completions` | the API of OpenAI: Skills as models, Jobs as answers |
+//! | `GET /openapi.json` | the description of these routes; it needs no identity |
+//!
+//! Each user has a bucket of tokens: requests that are too many get a 429. There is no CORS, so no page of another site reads anything.
 
 mod access;
 mod body;
 mod chat;
 mod events;
 mod input;
+mod openai;
+mod openapi;
+mod path;
 mod problem;
+mod rate;
 mod read;
 mod session;
 #[cfg(test)]
@@ -31,11 +39,13 @@ pub use access::{Access, Identity, LoopbackAccess, random_token};
 pub use problem::Problem;
 pub use session::Gateway;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, Uri};
+use axum::middleware::from_fn;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use bloomery_embed::Runtime;
+use rate::RateLimits;
 use std::future::ready;
 use std::sync::Arc;
 
@@ -55,8 +65,13 @@ pub fn router<R: Runtime, A: Access<Caller = R::Caller>>(gateway: Gateway<R, A>)
         .route("/api/jobs/{job}/cancel", post(input::cancel::<R>))
         .route("/api/skills", get(read::skills::<R>))
         .route("/api/skills/{skill}/tools", get(read::tools::<R>))
+        .route("/v1/models", get(openai::models::<R>))
+        .route("/v1/chat/completions", post(openai::complete::<R>).layer(DefaultBodyLimit::max(openai::MAX_BODY_BYTES)))
+        .route("/openapi.json", get(openapi::serve))
         .fallback(|uri: Uri| ready(problem::not_found(&uri)))
         .method_not_allowed_fallback(|method: Method, uri: Uri| ready(problem::method_not_allowed(&method, &uri)))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(Extension(Arc::new(RateLimits::default())))
+        .layer(from_fn(openai::error::convert))
         .with_state(Arc::new(gateway))
 }

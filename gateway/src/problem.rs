@@ -1,20 +1,30 @@
 //! Errors of requests, as problem details (RFC 9457).
 
 use axum::Json;
-use axum::http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use bloomery_embed::ErrorKind;
 use bloomery_embed::text::with_option_names;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
+use std::time::Duration;
 
 /// The error of a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
+    /// The status of the response.
     #[serde(serialize_with = "number")]
+    #[schemars(with = "u16")]
     status: StatusCode,
+    /// The name of the status.
+    #[schemars(with = "String")]
     title: &'static str,
+    /// The description for people.
     detail: String,
+    /// The time in seconds after which the same request may succeed.
+    #[serde(skip)]
+    retry_after: Option<u64>,
 }
 
 // serde passes the value by reference.
@@ -27,12 +37,25 @@ impl Problem {
     /// Creates a problem. The detail says what failed, why, and what to do next.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
-        Self { status, title, detail: detail.into() }
+        Self { status, title, detail: detail.into(), retry_after: None }
+    }
+
+    /// Creates the problem of a user who has sent too many requests.
+    pub(crate) fn too_many_requests(wait: Duration) -> Self {
+        // Rounded up.
+        let seconds = wait.as_secs().saturating_add(1);
+        let detail = format!("You have sent too many requests. Try again in {seconds} s.");
+        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
     }
 
     /// Returns the status of the response.
     pub fn status(&self) -> StatusCode {
         self.status
+    }
+
+    /// Returns the description for people.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
     }
 }
 
@@ -60,12 +83,15 @@ impl From<bloomery_embed::Error> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = self.status;
-        let mut response = (status, Json(self)).into_response();
+        let mut response = (status, Json(&self)).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        headers.extend(self.retry_after.map(|seconds| (RETRY_AFTER, HeaderValue::from(seconds))));
+        // The OpenAI front writes errors in another form.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -1,17 +1,19 @@
 //! Reads Jobs and Skills.
 
+use crate::path::Segments;
 use crate::problem::Problem;
 use crate::session::Session;
 use axum::Json;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use bloomery_embed::{JobStatus, JobSummary, Runtime, SkillState, SkillTool, Tenant};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct List<T> {
+    /// The items.
     items: Vec<T>,
 }
 
@@ -23,7 +25,7 @@ pub(crate) async fn jobs<R: Runtime>(session: Session<R>) -> Result<Json<List<Jo
 /// Returns the state of a Job.
 pub(crate) async fn status<R: Runtime>(
     session: Session<R>,
-    Path(job): Path<String>,
+    Segments(job): Segments<String>,
 ) -> Result<Json<JobStatus>, Problem> {
     Ok(Json(session.tenant.status(&job).await?))
 }
@@ -31,7 +33,7 @@ pub(crate) async fn status<R: Runtime>(
 /// Returns a projection of a Job.
 pub(crate) async fn projection<R: Runtime>(
     session: Session<R>,
-    Path((job, key)): Path<(String, String)>,
+    Segments((job, key)): Segments<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     let tenant = &session.tenant;
     match key.as_str() {
@@ -55,7 +57,7 @@ pub(crate) async fn skills<R: Runtime>(session: Session<R>) -> Result<Json<List<
 /// Lists the tools of a Skill.
 pub(crate) async fn tools<R: Runtime>(
     session: Session<R>,
-    Path(skill): Path<String>,
+    Segments(skill): Segments<String>,
 ) -> Result<Json<List<SkillTool>>, Problem> {
     Ok(Json(List { items: session.tenant.tools(&skill).await? }))
 }

@@ -286,6 +286,84 @@ async fn another_host_or_token_reaches_no_tenant(
 }
 
 #[tokio::test]
+async fn a_user_who_sends_too_many_requests_waits() {
+    let access = LoopbackAccess::new(80, "t-1", "ada");
+    let router = router(Gateway { runtime: Recorder::default(), access, tenant: "local".into() });
+    let mut statuses = Vec::new();
+    for _ in 0..=120 {
+        let response = router.clone().oneshot(post("/api/jobs/k-1/cancel", &json!({}))).await.unwrap();
+        statuses.push(response.status());
+        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            assert_eq!(response.headers()["retry-after"], "1");
+            break;
+        }
+    }
+    assert!(statuses.len() > 100, "{statuses:?}");
+    assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
+}
+
+#[tokio::test]
+async fn an_error_of_the_openai_front_has_its_form() {
+    for (request, status, code) in [
+        (get("/v1/x"), StatusCode::NOT_FOUND, json!("model_not_found")),
+        (get("/v1/chat/completions"), StatusCode::METHOD_NOT_ALLOWED, Value::Null),
+        (post("/v1/chat/completions", &json!({"model": "x"})), StatusCode::UNPROCESSABLE_ENTITY, Value::Null),
+        (
+            post("/v1/chat/completions", &json!({"model": "x", "messages": "x".repeat(2 << 20)})),
+            StatusCode::PAYLOAD_TOO_LARGE,
+            Value::Null,
+        ),
+    ] {
+        let response = respond(&Recorder::default(), request).await;
+        assert_eq!(response.status(), status);
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+        let body: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(body["error"]["code"], code, "{body}");
+        assert!(body["error"]["message"].is_string() && body["error"]["param"].is_null(), "{body}");
+    }
+    let mut request = get("/v1/models");
+    request.headers_mut().insert(AUTHORIZATION, "Bearer t-2".parse().unwrap());
+    let body: Value = serde_json::from_str(&text(respond(&Recorder::default(), request).await).await).unwrap();
+    assert_eq!(body["error"]["code"], "invalid_api_key");
+}
+
+#[tokio::test]
+async fn each_usable_skill_is_a_model() {
+    let models: Value =
+        serde_json::from_str(&text(respond(&Recorder::default(), get("/v1/models")).await).await).unwrap();
+    let model = json!({"id": "greeter", "object": "model", "created": 0, "owned_by": "bloomery"});
+    assert_eq!(models, json!({"object": "list", "data": [model]}));
+}
+
+#[tokio::test]
+async fn the_description_needs_no_identity_and_no_other_site_reads_anything() {
+    let request = Request::builder().uri("/openapi.json").body(Body::empty()).unwrap();
+    let response = respond(&Recorder::default(), request).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+    let mut preflight = request_of_other_site("OPTIONS");
+    preflight.headers_mut().insert("access-control-request-method", "POST".parse().unwrap());
+    for request in [preflight, request_of_other_site("POST")] {
+        let response = respond(&Recorder::default(), request).await;
+        assert!(response.headers().keys().all(|name| !name.as_str().starts_with("access-control-")), "{response:?}");
+    }
+}
+
+fn request_of_other_site(method: &str) -> Request<Body> {
+    let mut request = post("/api/chat", &json!({"goal": "x"}));
+    *request.method_mut() = method.parse().unwrap();
+    request.headers_mut().insert("origin", "https://evil.example".parse().unwrap());
+    request
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_a_problem() {
+    let response = respond(&Recorder::default(), get("/api/jobs/%FF")).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+}
+
+#[tokio::test]
 async fn lists_have_items() {
     let skills = text(respond(&Recorder::default(), get("/api/skills")).await).await;
     assert_eq!(skills, r#"{"items":[{"name":"greeter"}]}"#);

@@ -1,5 +1,6 @@
 //! The scripted model of a tenant, and Models.
 
+use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, SecretKeyRef, SecretRef};
 use bloomery_testkit::json::typed;
 use bloomery_testkit::model_server::{Held, Requests, UserRequests, Violations};
@@ -15,7 +16,7 @@ use super::objects::PORT;
 use super::pods::Server;
 use super::proxy::Service;
 use super::tenant::Tenant;
-use super::wait::eventually;
+use super::wait::{condition_message, eventually, until};
 
 /// The name of the Secret with the key that the scripted model requires.
 const SERVER_KEY: &str = "model-server-key";
@@ -76,6 +77,16 @@ impl Tenant {
             ..bloomery_testkit::suite::model(ModelProvider::Openai)
         };
         ModelDraft { tenant: self, model: Model::new(name, spec) }
+    }
+
+    /// Waits until the Model `name` is stalled with this reason, and a message that contains `part`.
+    pub async fn until_model_stalled(&self, name: &str, reason: &str, part: &str) {
+        let is_stalled = |model: &Model| {
+            let conditions = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+            condition_message(conditions, ConditionType::Stalled, reason, &[part]).is_some()
+        };
+        let what = format!("the reason {reason} with a message that names {part:?}");
+        until(&self.api::<Model>(), name, &what, is_stalled).await;
     }
 
     /// Creates or changes a Secret with one key.

@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
 /// The output of a command and its exit code.
-struct Ran {
+pub(crate) struct Ran {
     exit: Option<i32>,
     out: String,
     err: String,
@@ -17,13 +17,13 @@ struct Ran {
 
 impl Ran {
     /// Checks the exit code.
-    fn exits(self, exit: i32) -> Self {
+    pub(crate) fn exits(self, exit: i32) -> Self {
         assert_eq!(self.exit, Some(exit), "{}\n{}", self.out, self.err);
         self
     }
 
     /// Checks that stdout or stderr has each of these texts.
-    fn says(self, expected: &[&str]) -> Self {
+    pub(crate) fn says(self, expected: &[&str]) -> Self {
         for expected in expected {
             let is_said = self.out.contains(expected) || self.err.contains(expected);
             assert!(is_said, "`{expected}` should be said in:\n{}\n{}", self.out, self.err);
@@ -33,7 +33,7 @@ impl Ran {
 }
 
 /// Runs the command as the administrator of the cluster.
-fn run(tenant: &Tenant, arguments: &[&str]) -> Ran {
+pub(crate) fn run(tenant: &Tenant, arguments: &[&str]) -> Ran {
     let output = command::attempt(&mut command::bloomery(&[arguments, &["--namespace", &tenant.namespace]].concat()));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ran { exit: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }

@@ -2,7 +2,7 @@
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{McpServer, Model, ModelSpec, SkillSpec};
+use bloomery_crds::v1alpha1::{McpServer, ModelSpec, SkillSpec};
 use bloomery_e2e::harness::{Tenant, Turn, call, conversation, refund_of, story, typed, until};
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyEgressRule};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -138,12 +138,7 @@ async fn what_a_tenant_may_not_connect_to_is_named_and_gets_no_policy() {
                 ..bloomery_testkit::suite::model(bloomery_crds::v1alpha1::ModelProvider::Openai)
             };
             tenant.model(name).with_spec(spec).await;
-            until(&tenant.api::<Model>(), name, "a Model that may not be called", |model| {
-                let conditions = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-                conditions::find(conditions, ConditionType::Stalled)
-                    .is_some_and(|stalled| stalled.reason == "EgressNotAllowed" && stalled.message.contains(why))
-            })
-            .await;
+            tenant.until_model_stalled(name, "EgressNotAllowed", why).await;
         }
         let skill = tenant.skill("connected").with(|spec| {
             let server = spec.mcp_server.as_mut().expect("the Skill has a server");

@@ -1,5 +1,7 @@
-//! Policies that read the conversation, a list from a ConfigMap, and the calls of other Jobs.
+//! Policies that read the conversation, a list from a ConfigMap, and the calls of other Jobs. The reasons of their rules.
 
+use crate::deciding::{APPROVER, approve_as_supervisor, parked_approval};
+use crate::kubectl::run;
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{GateReason, SkillStatus, Verdict};
@@ -11,6 +13,12 @@ use serde_json::{Value, json};
 
 /// The name of the ConfigMap with the trusted orders.
 const LISTS: &str = "order-lists";
+
+/// The reason of a rule that denies the refund of an order.
+const DENIED: &str = "Only the legal department refunds this order";
+
+/// The reason of a rule that holds the refund of another order.
+const HELD: &str = "A person checks each refund of this order";
 
 /// The largest sum of refunds in a day: enough for A-17 (49.90) and A-2 (19.90), and not for A-30 (75.90).
 const MAX_SUM: u32 = 70;
@@ -83,6 +91,42 @@ async fn a_policy_reads_a_list_the_request_and_the_refunds_of_other_jobs() {
         shop.assert_refunded_once("A-17").await;
         shop.assert_refunded_once("A-2").await;
         assert_eq!(shop.ledger.summary().await.effects, 2, "A-30 is beyond the limit");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_reason_of_a_rule_reaches_the_model_the_approver_the_status_and_the_command() {
+    let rules = json!({"approvals": [
+        {"toolId": "process_refund", "when": "order_id == 'A-30'", "action": "deny", "reason": DENIED},
+        {"toolId": "process_refund", "when": "order_id == 'A-2'", "approver": APPROVER, "reason": HELD},
+    ]});
+    // The model continues only if it has read the reason of the denial.
+    let turns = [refund("A-30"), refund("A-2").after_result(DENIED), Turn::answer("A-2").after_result("refunded")];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-30", turns)]).await;
+        tenant.skill("cs-tier-1").with(|spec| spec.policy = Some(typed(rules))).await;
+
+        let job = tenant.job("explained").goal("Refund the orders A-30 and A-2").await;
+        let approval = parked_approval(tenant, &job).await;
+        let texts: Vec<&str> = approval.spec.rules.iter().map(|rule| rule.text.as_str()).collect();
+        assert_eq!(texts, [HELD]);
+
+        let status = job.until_phase(Phase::AwaitingApproval).await;
+        let call = status.waiting_for.and_then(|waiting| waiting.call).expect("the status has the call");
+        assert_eq!(call.reason, HELD);
+        let last = status.gates.expect("the status has the outcomes of the gates").pre_tool.last;
+        let denied = last.iter().find(|ruling| ruling.verdict == Verdict::Deny).expect("a denial");
+        assert_eq!(denied.reason.as_deref(), Some(DENIED));
+
+        let denial = format!("Deny process_refund: {DENIED}");
+        let hold = format!("{APPROVER} to approve a call of process_refund: {HELD}");
+        run(tenant, &["get", "explained"]).exits(0).says(&[&denial, &hold]);
+
+        approve_as_supervisor(tenant, &approval).await;
+        job.succeeded().await;
+        shop.assert_refunded_once("A-2").await;
+        assert_eq!(shop.ledger.summary().await.effects, 1, "A-30 is not refunded");
     })
     .await;
 }

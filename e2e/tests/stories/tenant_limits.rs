@@ -1,9 +1,9 @@
 //! What a namespace allows its Skills and Models to ask for.
 
-use bloomery_crds::conditions::{self, ConditionType};
-use bloomery_crds::v1alpha1::{GateReason, Model, Verdict};
+use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::v1alpha1::{GateReason, Verdict};
 use bloomery_e2e::harness::admission::ObjectApi;
-use bloomery_e2e::harness::{Refusal, Turn, call, conversation, eventually, refund_of, story, until};
+use bloomery_e2e::harness::{Refusal, Turn, call, conversation, eventually, refund_of, story};
 use serde_json::{Value, json};
 
 fn skill_with(image: &str, limits: &Value) -> Value {
@@ -128,12 +128,7 @@ async fn a_skill_or_model_beyond_a_limit_that_was_lowered_later_is_named_and_sta
         shop.assert_refunded_once("A-17").await;
 
         tenant.annotate(&json!({"bloomery.dev/allowed-models": "another-model"})).await;
-        until(&tenant.api::<Model>(), "default", "a Model beyond a limit of its namespace", |model| {
-            let conditions = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-            conditions::find(conditions, ConditionType::Stalled)
-                .is_some_and(|stalled| stalled.reason == "BeyondLimit" && stalled.message.contains("another-model"))
-        })
-        .await;
+        tenant.until_model_stalled("default", "BeyondLimit", "another-model").await;
         let job = tenant.job("later").goal("Refund order A-18").await;
         job.until_reason("ModelNotReady", &["the Model default", "BeyondLimit", "spec.model"]).await;
         tenant.annotate(&json!({"bloomery.dev/allowed-models": null})).await;

@@ -7,12 +7,16 @@ use bloomery_e2e::harness::{Turn, call, conversation, fails, story, typed};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// Returns a ruling that passes a draft.
+fn passes() -> Value {
+    json!({"passed": true, "score": 0.9, "reasons": []})
+}
 
 #[tokio::test]
 async fn the_features_of_a_skill_are_tested_and_its_status_has_the_results() {
-    let passes = json!({"passed": true, "score": 0.9, "reasons": []});
-    let tracks = conversation("Where is A-17?", [Turn::answer("A-17")]).ruling(passes);
+    let tracks = conversation("Where is A-17?", [Turn::answer("A-17")]).ruling(passes());
     // The tool has an effect, and the feature does not allow it.
     let turns = [
         call("process_refund", json!({"order_id": "A-18", "amount": 5})),
@@ -53,7 +57,6 @@ async fn the_features_of_a_skill_are_tested_and_its_status_has_the_results() {
 
 #[tokio::test]
 async fn a_killed_worker_tests_no_feature_twice() {
-    let passes = || json!({"passed": true, "score": 0.9, "reasons": []});
     let first = conversation("Where is A-17?", [Turn::answer("A-17")]).ruling(passes());
     let second = conversation("Where is A-18?", [Turn::answer("A-18")]).hold(0, "second").ruling(passes());
     let feature = |name: &str, order: &str| json!({"name": name, "testScenario": format!("Where is {order}?"), "expectedResult": "The place of the order"});
@@ -88,7 +91,6 @@ fn requires_tests(spec: &mut SkillSpec, order: &str) {
 #[tokio::test]
 async fn jobs_stay_on_the_latest_revision_whose_features_have_passed() {
     let answers = |order: &str| conversation(&format!("Where is {order}?"), [Turn::answer(order)]);
-    let passes = || json!({"passed": true, "score": 0.9, "reasons": []});
     let conversations = [
         answers("A-17").hold(0, "tested").ruling(passes()),
         answers("A-18").ruling(fails("GOAL_NOT_MET", "no place is named", "ESCALATE")),

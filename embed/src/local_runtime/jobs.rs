@@ -63,6 +63,11 @@ impl StoredJob {
         JobState::read(&self.directory, &self.inputs)
     }
 
+    /// Returns whether the Job has a record.
+    pub(super) fn has_record(&self) -> bool {
+        self.directory.record(&self.inputs.part.run_key).is_file()
+    }
+
     /// Returns the Job with its state.
     ///
     /// # Errors

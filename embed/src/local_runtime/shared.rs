@@ -6,6 +6,13 @@ use super::thread::{self, Begin};
 use crate::error::Error;
 use crate::run::options::RunOptions;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The interval at which a new Job looks for the record of the Job that it continues.
+const RECORD_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The largest number of intervals for which a new Job waits for that record.
+const RECORD_INTERVALS: usize = 100;
 
 /// The part of a tenant that all its callers share.
 #[derive(Debug)]
@@ -30,6 +37,21 @@ impl Shared {
     ) -> Result<T, Error> {
         let key = job.to_owned();
         self.blocking(move |options| read(StoredJob::find(&options.memory, &key)?)).await
+    }
+
+    /// Waits for the record of a Job that has ended. This process writes it just after the last event, which clients may have already.
+    pub(super) async fn wait_for_record(self: &Arc<Self>, key: &str) {
+        for _ in 0..RECORD_INTERVALS {
+            if !self.running.is_running(key) {
+                return;
+            }
+            let lacks_record =
+                self.with_job(key, |job| Ok(!job.has_record() && job.state()?.conversation.outcome().is_some())).await;
+            if !lacks_record.unwrap_or_default() {
+                return;
+            }
+            tokio::time::sleep(RECORD_INTERVAL).await;
+        }
     }
 
     /// Runs a function that blocks.

@@ -7,7 +7,7 @@ use crate::children::refusal::ready_skill;
 use crate::context::Context;
 use crate::job::validate::open_revision;
 use bloomery_crds::children::{MAX_PAGE, SkillPage, VisibleSkill, may_invoke};
-use bloomery_crds::v1alpha1::{Job, JobStatus};
+use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::core::ResourceExt;
@@ -23,14 +23,15 @@ pub(super) async fn page(context: &Context, caller: &Caller, after: &str) -> Res
     };
     let allowed = allowed_skills(context, &job).await?;
     let Some(lineage) = lineage(&context.caches, &job) else { return Ok(SkillPage::default()) };
-    let cached = context.caches.skills.select(&caller.namespace, |skill| may_invoke(&allowed, &skill.name_any()));
+    let is_listed = |name: &str| name > after && may_invoke(&allowed, name);
+    let cached = context.caches.skills.select(&caller.namespace, |skill| is_listed(&skill.name_any()));
     let ready = cached.iter().filter_map(|skill| ready_skill(&skill.name_any(), Some(skill.as_ref())).ok());
-    let others = ready.filter(|skill| !lineage.contains(&skill.name_any()));
-    let visible = others.map(|skill| VisibleSkill::new(&skill.name_any(), &skill.spec));
-    let mut skills: Vec<VisibleSkill> = visible.filter(|skill| skill.name.as_str() > after).collect();
-    skills.sort_by(|one, other| one.name.cmp(&other.name));
-    let has_more = skills.len() > MAX_PAGE;
-    skills.truncate(MAX_PAGE);
+    let mut others: Vec<&Skill> = ready.filter(|skill| !lineage.contains(&skill.name_any())).collect();
+    others.sort_by_cached_key(|skill| skill.name_any());
+    let has_more = others.len() > MAX_PAGE;
+    // Only the Skills of the page are described.
+    let shown = others.into_iter().take(MAX_PAGE);
+    let skills: Vec<VisibleSkill> = shown.map(|skill| VisibleSkill::new(&skill.name_any(), &skill.spec)).collect();
     let next = skills.last().filter(|_| has_more).map(|last| last.name.clone());
     Ok(SkillPage { skills, next })
 }

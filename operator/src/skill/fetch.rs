@@ -49,7 +49,8 @@ pub struct FetchedSkill {
     pub mcp_pods: Vec<Arc<Pod>>,
     /// The pods of the Skill's probes.
     pub probe_pods: Vec<Arc<Pod>>,
-    /// The destinations that the policy of the Skill allowed to running workers when their attempts began.
+    /// The destinations that the policy of the Skill allowed to running workers when their attempts began, of workers for which the
+    /// policy no longer allows all of them.
     pub connects_to: BTreeSet<Destination>,
     /// The latest time at which a Job of the Skill found that the tools of the server have changed.
     pub tools_changed_at: Option<Time>,
@@ -106,7 +107,6 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
         is_own || has_unbound_claim(pod)
     };
     let pods = caches.pods.select(namespace, is_read);
-    let workers = pods.iter().filter(|pod| is_running_worker(pod) && context.pod_seals.verify(pod));
     let pods_of = |component| pods.iter().filter(|pod| is_of_skill(pod, component)).cloned().collect();
     let service = skill.spec.mcp_server.as_ref().and_then(|server| server.service.as_ref());
     let unfinished = caches.jobs.select(namespace, |job| job.0.as_ref().is_ok_and(is_unfinished));
@@ -115,13 +115,18 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
     let memory_fault = of_skill.clone().find_map(memory_fault).map(str::to_owned);
     let in_use = of_skill.filter_map(|status| Some(status.skill_revision.as_ref()?.name.clone()));
     let key_waits = unfinished.iter().filter_map(|job| key_wait(job.status.as_ref()?));
-    let models = caches.models.select(namespace, |_| true);
+    let models: BTreeMap<String, Arc<Guarded<Model>>> =
+        caches.models.select(namespace, |_| true).into_iter().map(|model| (model.name_any(), model)).collect();
+    let named = destination::of_skill(&skill.spec, &models);
+    // The seal of a worker matters only if the worker connects to more.
+    let earlier = pods.iter().filter(|pod| is_running_worker(pod)).filter_map(|pod| {
+        let connects_to = destination::of_annotation(pod);
+        (!connects_to.is_subset(&named) && context.pod_seals.verify(pod)).then_some(connects_to)
+    });
     let revisions = caches.revisions.select(namespace, |revision| has_skill_label(revision.labels()));
     // A Job that a newer version wrote and this one cannot read may run on any revision.
     let has_unreadable_job = !caches.jobs.select(namespace, |job| job.0.is_err()).is_empty();
     let may_be_in_use = revisions.iter().filter(|_| has_unreadable_job).map(|revision| revision.name_any());
-    let validated = skill.status.as_ref().and_then(|status| status.validated_revision.as_ref());
-    let validated = validated.filter(|_| requires_validation(skill)).map(|revision| revision.name.clone());
     let policies = caches.network_policies.select(namespace, |policy| {
         has_skill_label(policy.labels()) || policy.metadata.name.as_deref() == Some(names::ISOLATION_POLICY)
     });
@@ -137,19 +142,25 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
         mcp_budget: caches.budgets.get(namespace, mcp_name),
         mcp_pods: pods_of("mcp"),
         probe_pods: pods_of(names::COMPONENT_PROBE),
-        connects_to: workers.flat_map(|pod| destination::of_annotation(pod)).collect(),
+        connects_to: earlier.flatten().collect(),
         tools_changed_at: tools_changed_at(skill, caches),
         has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
-        models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
+        models,
         key_waits: key_waits.cloned().collect(),
         memory_fault,
         unbound_pod: pods.iter().find(|pod| has_unbound_claim(pod)).map(|pod| pod.name_any()),
         limits: context.tenant_limits(namespace),
-        revisions_in_use: in_use.chain(may_be_in_use).chain(validated).collect(),
+        revisions_in_use: in_use.chain(may_be_in_use).chain(validated_revision(skill)).collect(),
         revisions,
         test_job: TestJob::Absent,
     }
+}
+
+/// Returns the name of the revision that new Jobs run on until a later one is validated; none if the Skill does not require this.
+fn validated_revision(skill: &Skill) -> Option<String> {
+    let validated = skill.status.as_ref()?.validated_revision.as_ref()?;
+    requires_validation(skill).then(|| validated.name.clone())
 }
 
 /// Reads the ConfigMaps that a Skill names for lists and scripts. Those that do not exist are not in the result.

@@ -5,8 +5,10 @@
 mod arguments;
 mod defects;
 mod error;
+mod exclusive;
 mod kinds;
 mod limits;
+mod one_item;
 mod shape;
 mod signature;
 mod sources;
@@ -14,10 +16,12 @@ mod vacuous;
 mod written;
 
 pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};
-pub use bloomery_cel::{Dialect, Earlier, Facts, NoFacts, Node};
+pub use bloomery_cel::{Dialect, Earlier, Facts, Macro, NoFacts, Node};
 pub use defects::{Comparison, Defect, Examination, Form, ListUse, TextFault, text_fault};
 pub use error::Error;
+pub(crate) use error::without_result;
 pub(crate) use kinds::Kinds;
+pub(crate) use one_item::OneItem;
 pub(crate) use shape::Fields;
 pub use signature::Signature;
 pub(crate) use sources::Source;

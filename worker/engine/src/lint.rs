@@ -3,6 +3,7 @@
 //! An error is a part that cannot work or has another effect than written. A warning is a part that the author may mean
 //! differently, such as a name that only the MCP server can know, or a rule that only reads as if it were enforced.
 
+mod approvers;
 mod conditions;
 mod effects;
 mod endpoints;
@@ -75,6 +76,7 @@ fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &Know
     findings.extend(effects::findings(spec));
     findings.extend(read_only::findings(spec, known));
     findings.extend(limits::findings(spec, known));
+    findings.extend(approvers::findings(spec));
     findings.extend(workflows::closed_tools(spec, known));
     findings.extend(lower_limits::findings(spec, &guardrails, known));
     findings.extend(guardrails::findings(spec, guardrails, known));

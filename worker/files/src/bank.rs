@@ -117,7 +117,12 @@ impl Bank {
     /// If the note was not written, or if the outcome is unknown.
     pub fn write(&self, arguments: &str, author: &Author) -> Result<String, WriteError> {
         let WriteArguments { file, content, expect } = crate::parse_arguments(arguments)?;
-        let name = Name::parse(&file)?;
+        self.replace(&file, &content, expect.trim(), author)
+    }
+
+    /// Replaces a note, if its hash is the expected one.
+    fn replace(&self, file: &str, content: &str, expect: &str, author: &Author) -> Result<String, WriteError> {
+        let name = Name::parse(file)?;
         if content.len() > MAX_NOTE_BYTES {
             return Err(Error::from(format!(
                 "The content has {} bytes, more than the limit of {MAX_NOTE_BYTES} for a note. Nothing was written. Keep only what later \
@@ -130,7 +135,7 @@ impl Bank {
             return Err(Error::from("The content contains a NUL byte, but a note is text. Nothing was written.").into());
         }
         let bank = OpenBank::open_or_create(&self.skill_dir).map_err(|error| bank_error(&error))?;
-        let (content, expect) = (content.as_bytes(), expect.trim());
+        let content = content.as_bytes();
         let request = write::NoteWrite { name: &name, content, expect, author, marks: &self.secrets.marks };
         bank.write(&request, &self.writer)
     }
@@ -143,8 +148,7 @@ impl Bank {
         if self.has_note(file)? {
             return Ok(());
         }
-        let arguments = serde_json::json!({"file": file, "content": content, "expect": NONE}).to_string();
-        match self.write(&arguments, author) {
+        match self.replace(file, content, NONE, author) {
             Ok(_) => Ok(()),
             // Another worker was faster.
             Err(WriteError::Unwritten(_)) if self.has_note(file)? => Ok(()),

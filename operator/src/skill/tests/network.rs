@@ -138,6 +138,27 @@ async fn a_running_worker_keeps_its_addresses_with_two_writes_for_a_change_of_th
 }
 
 #[tokio::test]
+async fn one_edit_that_changes_both_policies_of_a_skill_costs_three_writes() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::with_container());
+    reconcile_isolated(&api).await;
+    let running = connected_worker("Running", "models.example:443");
+    assert_eq!(policy_writes_with(&api, &running).await, [""; 0]);
+    let mut other = fixtures::model("other");
+    other.spec.base_url = "https://other.example:8443/v1".to_owned();
+    api.put(&MODEL.replace("default", "other"), serde_json::to_value(other).unwrap());
+    let mut edited = connecting_to(json!([{"host": "api.example.com"}]));
+    edited.spec.engine = serde_json::from_value(json!({"model": "other"})).unwrap();
+    put(&api, &edited);
+    let both = ["orders-mcp", "orders-worker"].map(|name| format!("apply {}", path(name)));
+    assert_eq!(policy_writes_with(&api, &running).await, both);
+    assert!(is_open(&api, 443) && is_open(&api, 8443), "the worker keeps the address of the earlier Model");
+    let ended = connected_worker("Succeeded", "models.example:443");
+    assert_eq!(policy_writes_with(&api, &ended).await, [format!("apply {}", path("orders-worker"))]);
+    assert!(!is_open(&api, 443) && is_open(&api, 8443));
+}
+
+#[tokio::test]
 async fn an_annotation_of_a_pod_opens_nothing_that_the_tenant_may_not_have() {
     let api = FakeApi::default();
     put(&api, &fixtures::without_server());

@@ -10,3 +10,12 @@ pub enum Error {
     #[error("{0}")]
     Arguments(String),
 }
+
+/// Returns the sentence about a condition without a result. It begins with the reason of the rule, if the rule has one, and otherwise
+/// quotes the condition.
+pub(crate) fn without_result(text: &str, reason: Option<&str>, error: &Error) -> String {
+    match reason {
+        Some(reason) => format!("{reason} (the condition of this rule has no result: {error})"),
+        None => format!("the condition {text:?} has no result: {error}"),
+    }
+}

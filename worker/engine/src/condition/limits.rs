@@ -118,7 +118,7 @@ impl<'a> Linear<'a> {
 }
 
 /// Returns the number that a part is.
-fn number(node: &Node) -> Option<f64> {
+pub(super) fn number(node: &Node) -> Option<f64> {
     match node {
         // Exact enough to know the sign.
         Node::Int(value) => value.to_string().parse().ok(),

@@ -56,8 +56,8 @@ fn collect(node: &Node, wanted: bool, items: &mut Vec<Option<String>>, found: &m
     }
 }
 
-/// Returns the path of an argument, or of a part of it.
-fn part_of_argument(node: &Node, items: &[Option<String>]) -> Option<String> {
+/// Returns the path of an argument, or of a part of it. `items` are the values of the enclosing macros, the outermost first.
+pub(super) fn part_of_argument(node: &Node, items: &[Option<String>]) -> Option<String> {
     match node {
         Node::Argument(name) => Some(name.clone()),
         Node::Item(at) => items.get(*at)?.clone(),

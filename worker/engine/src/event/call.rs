@@ -3,10 +3,11 @@
 use crate::amount::Amount;
 use bloomery_crds::canonical::CanonicalJson;
 use bloomery_crds::v1alpha1::GateReason;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The id of a tool call, unique within a Job: the `seq` of the answer that requested it, and its index in that answer.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CallId(pub String);
 
@@ -37,7 +38,7 @@ pub enum Arguments {
 }
 
 /// A reason for a ruling of the pre-tool gate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RulingReason {
     /// The layer of the gate.

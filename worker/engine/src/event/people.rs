@@ -1,6 +1,7 @@
 //! The questions to people, and their decisions.
 
 use super::CallId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A person's decision about a held call.
@@ -32,7 +33,7 @@ impl Decision {
 }
 
 /// The id of a question to people, unique within a Job.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct QuestionId(pub String);
 
@@ -50,7 +51,7 @@ impl std::fmt::Display for QuestionId {
 }
 
 /// A question to people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserQuestion {
     /// The id, which replies name.

@@ -7,7 +7,7 @@ use super::known_tools::KnownTools;
 use super::lists;
 use super::unmatched;
 use crate::condition::{
-    Condition, Defect, Dialect, Earlier, Examination, Fields, ListUse, Signature, Written, written,
+    Condition, Defect, Dialect, Earlier, Examination, Fields, ListUse, Macro, OneItem, Signature, Written, written,
 };
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::cell::RefCell;
@@ -58,10 +58,12 @@ fn check(
         examined.push(examination);
     }
     findings.extend(constant(written, &condition));
+    findings.extend(exclusive(written, &condition));
     findings.extend(unknown_arguments(written, &condition, &tools, spec, known));
     findings.extend(unknown_fields(written, &examined, known));
     findings.extend(impossible_texts(path, &examined));
     findings.extend(vacuous(written, &condition));
+    findings.extend(one_item(written, &condition));
     findings.extend(facts::findings(written, &condition, spec, known));
     findings
 }
@@ -78,6 +80,18 @@ fn constant(written: &Written<'_>, condition: &Condition) -> Option<Finding> {
         (false, _, false) => "the rule applies to no call",
     };
     Some(Finding::warning(&written.path, format!("the condition is always {truth}: {consequence}")))
+}
+
+/// Finds comparisons that exclude each other, so that a part of the condition does not depend on the call.
+fn exclusive(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
+    let finding = |(name, truth): (String, bool)| {
+        let value = if name.is_empty() { "a value" } else { name.as_str() };
+        let message =
+            format!("a part of the condition is constant: because of the comparisons of {value}, it is always {truth}");
+        let (instead, rule) = if truth { ("&&", "all of them must hold") } else { ("||", "one of them is enough") };
+        Finding::error(&written.path, message).hint(format!("write {instead} between the comparisons if {rule}"))
+    };
+    condition.exclusive_comparisons().into_iter().map(finding).collect()
 }
 
 /// Finds the fields within arguments that no tool of the rule has. A condition about such a field may never be true.
@@ -115,6 +129,25 @@ fn vacuous(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
         Finding::warning(&written.path, message).hint(format!("write {earlier}('{tool}').{more} before the condition"))
     };
     allowing.into_iter().map(finding).collect()
+}
+
+/// Warns of conditions that let a call pass because of one item of a list, whatever the other items are.
+fn one_item(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
+    let not = if written.allows { "" } else { "!" };
+    let finding = |OneItem { list, by }: OneItem| {
+        let (message, hint) = match by {
+            Some(by) => (
+                format!("one item of {list} lets the call pass, whatever the other items are"),
+                format!("write {} in place of {by}()", if by == Macro::All { "exists()" } else { "all()" }),
+            ),
+            None => (
+                format!("only one item of {list} is checked, and a call may have more"),
+                format!("check each item: {not}{list}.all(it, ...)"),
+            ),
+        };
+        Finding::warning(&written.path, message).hint(hint)
+    };
+    condition.passing_by_one_item(written.allows).into_iter().map(finding).collect()
 }
 
 /// Finds the arguments that no tool of the rule has.

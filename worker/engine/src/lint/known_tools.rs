@@ -2,10 +2,11 @@
 
 use crate::condition::{Fields, Signature};
 use crate::core_tools;
+use crate::rules::features;
 use crate::schema::{has_other_properties, property_names};
 use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::matches;
-use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
+use bloomery_crds::v1alpha1::{BankUse, ResourceType, SkillSpec};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,14 +90,21 @@ impl KnownTools {
     }
 }
 
-/// Returns the core tools that a Job of the Skill can have, each with the schema of its arguments.
+/// Returns the core tools that a Job of the Skill can have, each with the schema of its arguments. A rule about another one would protect
+/// nothing, and its author may mean a tool of the server with a similar name.
 fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
-    let has_endpoint = spec.resources.iter().any(|declared| declared.kind == ResourceType::ApiEndpoint);
+    let declares = |kind: ResourceType| spec.resources.iter().any(|declared| declared.kind == kind);
+    let has_workflows = spec.policy.as_ref().is_some_and(|policy| !policy.workflows.is_empty());
     let can_have = |name: &str| match name {
         core_tools::SKILL_DOC => spec.docs.is_some(),
-        core_tools::APPLY_FEATURE => !spec.features.is_empty(),
+        core_tools::APPLY_FEATURE => !features::read_on_demand(spec).is_empty(),
         core_tools::USE_SKILL => !spec.skills.is_empty(),
-        _ => has_endpoint || !core_tools::http::NAMES.contains(&name),
+        core_tools::SUBGOAL_DONE => has_workflows,
+        core_tools::MEMORY_READ => spec.bank() != BankUse::Off,
+        core_tools::MEMORY_WRITE => spec.bank() == BankUse::Write,
+        _ if core_tools::http::NAMES.contains(&name) => declares(ResourceType::ApiEndpoint),
+        _ if core_tools::files::NAMES.contains(&name) => declares(ResourceType::Filesystem),
+        _ => true,
     };
     let tools = core_tools::definitions().into_iter().filter(|tool| can_have(&tool.name));
     tools.map(|tool| (tool.name, tool.input_schema)).collect()

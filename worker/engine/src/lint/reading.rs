@@ -125,10 +125,8 @@ impl<'a> Sentence<'a> {
         let mut tools = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|before| words.get(before));
-            if known.is_tool(word)
-                && !tools.contains(word)
-                && is_meant_as_tool(word, before.copied(), words.get(at + 1).copied())
-            {
+            let is_meant = is_meant_as_tool(word, before.copied(), words.get(at + 1).copied());
+            if known.is_tool(word) && !tools.contains(word) && (is_meant || is_only_word(word, &words)) {
                 tools.push(word);
             }
         }
@@ -185,6 +183,7 @@ impl<'a> Sentence<'a> {
         self.list() == RuleList::Never
             && words.first().is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
             && !words.iter().any(guides)
+            && !self.words.iter().any(|word| may_be_prose(word) && is_only_word(word, &self.words))
     }
 
     /// Returns the list that the first words of the rule name, such as `Never` or `Do not`. If they name none, returns the list that
@@ -288,10 +287,19 @@ impl<'a> Sentence<'a> {
 /// Returns whether a word that equals a tool's name means the tool. `process_refund` always does; `search` only next to words
 /// such as `use` or `tool`.
 fn is_meant_as_tool(word: &str, before: Option<&str>, after: Option<&str>) -> bool {
-    let may_be_prose = word.bytes().all(|byte| byte.is_ascii_lowercase());
     let is_any = |word: Option<&str>, of: &[&str]| word.is_some_and(|word| is_any_of(word, of));
-    !may_be_prose
+    !may_be_prose(word)
         || before.is_some_and(is_use)
         || is_any(before, &["using", "calling", "tool"])
         || is_any(after, &["tool", "need", "needs", "require", "requires"])
+}
+
+/// Returns whether a word may be no name, also if a tool has this name.
+fn may_be_prose(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Returns whether a word is all that a sentence forbids: `Never search`. It may be about a tool of that name, or about searching.
+fn is_only_word(word: &str, words: &[&str]) -> bool {
+    matches!(after_prohibition(words), Some([only]) if *only == word)
 }

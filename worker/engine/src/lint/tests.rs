@@ -232,6 +232,7 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
 #[case::an_order("Never call process_refund before verify_identity", "names the tools", "spec.policy.workflows")]
 #[case::always_a_tool("Always call verify_identity", "names the tool verify_identity", "spec.policy.workflows")]
 #[case::a_tool_s_name_that_is_a_word("Never use search on Fridays", "names the tool search", "\"Never use search\"")]
+#[case::a_tool_s_name_that_is_a_word_alone("Never search", "names the tool search", "\"Never use search\"")]
 #[case::a_limit_in_words(
     "amount must not exceed 500",
     "compares with a number",

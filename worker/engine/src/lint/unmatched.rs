@@ -3,6 +3,7 @@
 use super::finding::{Finding, Severity};
 use super::known_tools::KnownTools;
 use crate::condition::Signature;
+use crate::core_tools;
 use crate::rules::guardrail::reads_as_tool;
 use bloomery_crds::nearest::{nearest, nearest_prefix};
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, ToolInput};
@@ -72,10 +73,12 @@ pub(super) fn unnamed_argument(
 }
 
 /// Finds blocked names that match no tool. Authors block tools that some versions of a server have, so this is an error only if the
-/// name is nearly that of a tool.
+/// name is nearly that of a tool. A core tool that no Job has may be blocked in any case.
 fn unmatched_blocks(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
     let blocked = policy.tools.iter().flat_map(|tools| &tools.blocked).enumerate();
-    let unmatched_names = blocked.filter(|(_, name)| known.matching(name).next().is_none());
+    let core = core_tools::names();
+    let unmatched_names =
+        blocked.filter(|(_, name)| known.matching(name).next().is_none() && !core.contains(&name.as_str()));
     let finding = |(at, name): (usize, &String)| {
         let path = format!("spec.policy.tools.blocked[{at}]");
         let finding = unmatched(path, name, spec, known)?;
@@ -103,7 +106,11 @@ pub(super) fn with_remedy(finding: Finding, name: &str, known: &KnownTools) -> F
     if finding.hint.is_some() {
         return finding;
     }
-    finding.hint("correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true")
+    finding.hint(if core_tools::names().contains(&name) {
+        "a Job has this core tool only if the Skill declares what the tool works on, such as a resource of type filesystem"
+    } else {
+        "correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true"
+    })
 }
 
 /// Returns whether a Skill allows rules that match no tool.

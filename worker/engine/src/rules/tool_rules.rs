@@ -70,22 +70,17 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// The reason why a condition has no result for a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Undecided(String);
-
 impl WrittenCondition {
     fn new(text: &str) -> Self {
         Self { text: text.to_owned(), compiled: Condition::compile(text) }
     }
 
     /// Returns whether the condition is true for a call. `optional` are the arguments that the tool's schema does not require.
-    fn decide(&self, subject: Subject<'_>, optional: &[String]) -> Result<bool, Undecided> {
-        let decided = match (&self.compiled, subject.arguments) {
+    fn decide(&self, subject: Subject<'_>, optional: &[String]) -> Result<bool, condition::Error> {
+        match (&self.compiled, subject.arguments) {
             (Ok(condition), Ok(arguments)) => condition.decide(*arguments, optional, subject.facts),
             (Err(error), _) | (_, Err(error)) => Err(error.clone()),
-        };
-        decided.map_err(|error| Undecided(format!("the condition {:?} has no result: {error}", self.text)))
+        }
     }
 }
 
@@ -215,9 +210,11 @@ impl Policy {
         let hold = |why: String| Objection::hold(GateReason::ToolPolicy, why, approver);
         let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
         // Evaluated at most once: both parts of the policy may use it.
-        let decided = LazyCell::new(|| match &self.condition {
-            Some(condition) => condition.decide(subject, optional),
-            None => Err(Undecided("the tool's policy is conditional, but has no condition".to_owned())),
+        let decided = LazyCell::new(|| {
+            let missing = || "the tool's policy is conditional, but has no condition".to_owned();
+            let condition = self.condition.as_ref().ok_or_else(missing)?;
+            let decided = condition.decide(subject, optional);
+            decided.map_err(|error| condition::without_result(&condition.text, self.reason.as_deref(), &error))
         });
         let mut objections = Vec::new();
         match self.allowed {
@@ -225,7 +222,7 @@ impl Policy {
             Some(When::Conditional) => match &*decided {
                 Ok(true) => {}
                 Ok(false) => objections.push(deny(detail(format!("the Skill allows this tool only if {text}")))),
-                Err(Undecided(why)) => objections.push(deny(why.clone())),
+                Err(why) => objections.push(deny(why.clone())),
             },
             Some(When::Always) | None => {}
         }
@@ -234,7 +231,7 @@ impl Policy {
             Some(When::Conditional) => match &*decided {
                 Ok(false) => {}
                 Ok(true) => objections.push(hold(detail(format!("{text} needs approval")))),
-                Err(Undecided(why)) => objections.push(hold(why.clone())),
+                Err(why) => objections.push(hold(why.clone())),
             },
             Some(When::Never) | None => {}
         }
@@ -258,7 +255,7 @@ impl ApprovalRule {
         match condition.decide(subject, optional) {
             Ok(false) => None,
             Ok(true) => Some(detail(&condition.text)),
-            Err(Undecided(why)) => Some(why),
+            Err(error) => Some(condition::without_result(&condition.text, self.reason.as_deref(), &error)),
         }
     }
 }
@@ -360,7 +357,10 @@ mod tests {
     #[case::without_reason(json!({"action": "deny"}), "amount > 500 is denied")]
     #[case::without_result(
         json!({"reason": "Too much", "when": "note == 'x'"}),
-        "the condition \"note == 'x'\" has no result: the call has no argument \"note\""
+        "Too much (the condition of this rule has no result: the call has no argument \"note\")"
+    )]
+    #[case::without_reason_and_result(
+        json!({"when": "note == 'x'"}), "the condition \"note == 'x'\" has no result: the call has no argument \"note\""
     )]
     fn a_rule_is_explained_by_its_reason(#[case] more: serde_json::Value, #[case] detail: &str) {
         let mut rule = json!({"toolId": "process_*", "when": "amount > 500"});

@@ -114,6 +114,7 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::guidance_that_names_a_tool(always("Always call verify_identity first"), Effect::Text)]
 #[case::no_plain_number(never("amount > 1,000"), Effect::Refused)]
 #[case::prose_about_a_word(never("Never use slang"), Effect::Text)]
+#[case::a_word_that_is_a_tool(never("Never note"), Effect::Text)]
 #[case::prose_about_a_product(never("Never use JavaScript"), Effect::Text)]
 #[case::never_use_no_tool(never("Never use proces_refund"), Effect::Refused)]
 #[case::a_bare_name_of_no_tool(never("proces_refund"), Effect::Refused)]
@@ -138,6 +139,9 @@ fn by_run(spec: SkillSpec) -> Effect {
 )]
 #[case::another_type(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "amount == '600'"}]}}), Effect::Refused
+)]
+#[case::comparisons_that_exclude_each_other(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "amount < 0 && amount > 500"}]}}), Effect::Refused
 )]
 #[case::a_name_in_the_arguments(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "'amuont' in args"}]}}), Effect::Refused

@@ -20,6 +20,7 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     }});
     let spec = json!({
         "problem": {"statement": "Help with mail"}, "policy": policy, "tools": tools,
+        "resources": [{"name": "files", "type": "filesystem"}],
         "mcpServer": {"service": {"name": "mail", "port": 8080}},
     });
     skill(&serde_json::from_value(spec).unwrap(), [("send_email", &send), ("send_money", &pay)])
@@ -129,6 +130,11 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"approvals": [{"toolId": "send_email", "when": "body.lowerAscii().matches('HTTP:')"}]}), "spec.policy.approvals[0].when",
     "lowerAscii() returns no capital letter such as 'H', so the pattern never matches", Some("write \"http:\"")
 )]
+#[case::comparisons_that_exclude_each_other(
+    json!({"approvals": [{"toolId": "send_money", "when": "amount < 0 && amount > 500"}]}), "spec.policy.approvals[0].when",
+    "a part of the condition is constant: because of the comparisons of amount, it is always false",
+    Some("write || between the comparisons if one of them is enough")
+)]
 #[case::a_number_as_a_text(
     json!({"approvals": [{"toolId": "send_email", "when": "body > '500'"}]}), "spec.policy.approvals[0].when",
     "the comparison is that of texts, letter by letter, and \"1000\" comes before \"500\": compare numbers, as in double(...) > 500.0, \
@@ -175,6 +181,41 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
     assert_eq!(finding.hint.as_deref(), hint);
 }
 
+/// The author may mean a tool of the server with a similar name.
+#[rstest]
+#[case::of_files("write_file", json!({"resources": [{"name": "files", "type": "filesystem"}]}))]
+#[case::of_notes("memory_write", json!({"memory": {"bank": "write"}}))]
+#[case::of_an_api("http_request", json!({"resources": [{"name": "api", "type": "api_endpoint"}]}))]
+#[case::of_documentation("skill_doc", json!({"docs": "# Refunds"}))]
+#[case::of_features("apply_feature", json!({"features": [
+    {"name": "express", "optional": true, "testScenario": "A1 ships", "expectedResult": "It says when"},
+]}))]
+fn a_rule_for_a_core_tool_that_no_job_has_protects_nothing(#[case] tool: &str, #[case] having: Value) {
+    let errors = |fields: &Value| -> Vec<String> {
+        let mut spec = json!({
+            "problem": {"statement": "Help with mail"}, "policy": {"approvals": [{"toolId": tool}]},
+            "mcpServer": {"service": {"name": "mail", "port": 8080}},
+        });
+        spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let schema = json!({"type": "object"});
+        let found = rule_errors(&serde_json::from_value(spec).unwrap(), [("send_email", &schema)]);
+        found.into_iter().map(|finding| finding.message).collect()
+    };
+    assert_eq!(errors(&json!({})), [format!("no tool of the MCP server matches {tool:?}: the rule protects nothing")]);
+    assert_eq!(errors(&having), [""; 0]);
+}
+
+#[test]
+fn a_required_feature_that_the_prompt_shows_needs_no_tool() {
+    let spec = json!({
+        "problem": {"statement": "Help with mail"}, "policy": {"approvals": [{"toolId": "apply_feature"}]},
+        "features": [{"name": "express", "testScenario": "A1 ships", "expectedResult": "It says when"}],
+    });
+    let schema = json!({"type": "object"});
+    let found = rule_errors(&serde_json::from_value(spec).unwrap(), [("send_email", &schema)]);
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
 #[rstest]
 #[case::a_prefix_of_tools_with_other_arguments(json!({"approvals": [{"toolId": "send_*", "when": "has(args.bcc) && bcc != ''"}]}))]
 #[case::an_item_of_a_list(json!({"approvals": [{"toolId": "send_email", "when": "'x@y' in recipients"}]}))]
@@ -191,6 +232,7 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
 #[case::the_end_of_hosts_to_hold(json!({"approvals": [{"toolId": "send_email", "when": "host(body).endsWith('evil.com')"}]}))]
 #[case::the_end_of_a_text(json!({"approvals": [{"toolId": "send_email", "when": "!recipients.all(r, r.endsWith('@own.com'))"}]}))]
 #[case::dates_and_hours(json!({"approvals": [{"toolId": "send_email", "when": "body >= '2026-01-01' || body < '09'"}]}))]
+#[case::a_blocked_core_tool_that_no_job_has(json!({"tools": {"blocked": ["memory_write", "http_request"]}}))]
 #[case::a_core_tool(json!({"approvals": [{"toolId": "write_file", "when": "path != 'a.md'"}]}))]
 #[case::the_sources_of_the_items(json!({"approvals": [
     {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'read_file'))"},
@@ -369,6 +411,22 @@ fn a_list_from_a_config_map_is_known() {
 #[case::all_of_no_earlier_calls(
     json!({"approvals": [{"toolId": "send_email", "when": "!calls('send_money').all(c, c.count == 5)"}]}), "spec.policy.approvals[0].when",
     "calls('send_money').all(...) is also true if there are none"
+)]
+#[case::an_approver_of_a_rule_that_denies(
+    json!({"approvals": [{"toolId": "send_money", "when": "count > 5", "action": "deny", "approver": "boss"}]}),
+    "spec.policy.approvals[0].approver", "\"boss\" is not asked, because the rule denies calls"
+)]
+#[case::an_approver_of_a_limit_that_denies(
+    json!({"limits": [{"tool": "send_money", "count": true, "per": "job", "max": 1, "action": "deny", "approver": "boss"}]}),
+    "spec.policy.limits[0].approver", "\"boss\" is not asked, because the rule denies calls"
+)]
+#[case::one_recipient_of_people(
+    json!({"approvals": [{"toolId": "send_email", "when": "!recipients.exists(to, fromUser(to))"}]}), "spec.policy.approvals[0].when",
+    "one item of recipients lets the call pass, whatever the other items are"
+)]
+#[case::the_first_recipient(
+    json!({"approvals": [{"toolId": "send_email", "when": "!fromUser(recipients[0])"}]}), "spec.policy.approvals[0].when",
+    "only one item of recipients is checked, and a call may have more"
 )]
 fn a_rule_that_may_not_mean_what_it_says_is_a_warning(
     #[case] policy: Value,

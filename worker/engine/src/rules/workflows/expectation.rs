@@ -57,7 +57,7 @@ impl Expectation {
         match decided {
             Ok(true) => None,
             Ok(false) => Some(self.reason.clone().unwrap_or_else(|| format!("{} is not true", self.text))),
-            Err(error) => Some(format!("the condition {:?} has no result: {error}", self.text)),
+            Err(error) => Some(condition::without_result(&self.text, self.reason.as_deref(), &error)),
         }
     }
 }

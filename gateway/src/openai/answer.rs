@@ -1,0 +1,262 @@
+//! The answers of Jobs, as text for chats.
+
+use crate::problem::Problem;
+use axum::http::StatusCode;
+use bloomery_crds::outcome::{Outcome, Phase};
+use bloomery_crds::report::result_digest;
+use bloomery_crds::v1alpha1::{JobResult, Usage};
+use bloomery_embed::{Cursor, HeldCall, JobEvent, JobStatus, OpenRequests, Question, Tenant};
+use bloomery_engine::event::{FullResult, QuestionId};
+use futures::StreamExt;
+use serde_json::{Map, Value};
+use std::pin::pin;
+
+/// The answer to the last message of a chat.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The text.
+    pub(super) text: String,
+    /// The usage of the Job since the message.
+    pub(super) usage: Usage,
+}
+
+impl Answer {
+    /// Creates an answer with the usage of the Job since `before`.
+    pub(super) async fn new<T: Tenant>(tenant: &T, job: &str, text: String, before: &Usage) -> Result<Self, Problem> {
+        let mut usage = tenant.status(job).await?.status.usage;
+        usage.input_tokens = usage.input_tokens.saturating_sub(before.input_tokens);
+        usage.cached_input_tokens = usage.cached_input_tokens.saturating_sub(before.cached_input_tokens);
+        usage.output_tokens = usage.output_tokens.saturating_sub(before.output_tokens);
+        Ok(Self { text, usage })
+    }
+}
+
+/// Follows a Job after a position in its log until it ends or waits for a person, and returns its answer. If `awaits_input` is true, the
+/// requests that are open before the first input after the position do not count. All others are those that are open now.
+pub(super) async fn follow<T: Tenant>(
+    tenant: &T,
+    job: &str,
+    after: Cursor,
+    awaits_input: bool,
+) -> Result<String, Problem> {
+    let mut events = pin!(tenant.events(job, after).await?);
+    let (mut has_input, mut may_wait) = (!awaits_input, false);
+    while let Some(event) = events.next().await {
+        let event = event?;
+        if event.is_last {
+            return Ok(end(job, &event));
+        }
+        match event.kind.as_str() {
+            "user.replied" | "user.message" => (has_input, may_wait) = (true, true),
+            "user.asked" | "tool.held" => may_wait = true,
+            // Nothing was open.
+            "conversation.model.requested" => may_wait = false,
+            _ => {}
+        }
+        if has_input
+            && may_wait
+            && let Some(text) = open(tenant, job).await?
+        {
+            return Ok(text);
+        }
+    }
+    let detail = format!("The events of the Job {job} ended before the Job. Send the request again.");
+    Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
+}
+
+/// Returns what a Job waits for. `None` if it waits for nobody.
+async fn open<T: Tenant>(tenant: &T, job: &str) -> Result<Option<String>, Problem> {
+    let OpenRequests { approvals, questions } = tenant.open_requests(job).await?;
+    let mut parts: Vec<String> = approvals.iter().map(|held| approval(job, held)).collect();
+    // The next message is the reply to the first question. The next answer has the next one.
+    parts.extend(questions.first().map(|asked| question(job, asked)));
+    Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
+}
+
+fn question(job: &str, Question { question, refused }: &Question) -> String {
+    let mut parts = Vec::new();
+    parts.extend(refused.as_ref().map(|reason| format!("The last reply was not accepted: {reason}")));
+    parts.push(question.text.clone());
+    if !question.choices.is_empty() {
+        parts.push(question.choices.iter().map(|choice| format!("- {choice}")).collect::<Vec<_>>().join("\n"));
+    }
+    parts.push(format!("{} Your next message is the reply.", asked(job, &question.id)));
+    parts.join("\n\n")
+}
+
+fn approval(job: &str, held: &HeldCall) -> String {
+    let HeldCall { call, tool, arguments, digest: _, reasons, approvers } = held;
+    let approvers = approvers.join(", ");
+    let reasons: Vec<&str> = reasons.iter().map(|reason| reason.detail.as_str()).collect();
+    format!(
+        "The tool {tool} needs the approval of {approvers}: {}.\n\nIts arguments are:\n\n    {arguments}\n\nThe Job {job} waits for the \
+         decision on the call {call}. A message here decides nothing. After the decision, send a message to read the answer.",
+        reasons.join("; ")
+    )
+}
+
+/// Returns whether an answer of a Job asks a question.
+pub(super) fn asks(said: &str, job: &str, question: &QuestionId) -> bool {
+    said.contains(&asked(job, question))
+}
+
+/// The sentence that identifies a question of a Job. Its last character ends the id.
+fn asked(job: &str, question: &QuestionId) -> String {
+    format!("The Job {job} waits for the answer to {question}.")
+}
+
+/// Returns the answer of a Job from its last event. The event has only a result that the gates have passed.
+fn end(job: &str, event: &JobEvent) -> String {
+    let part = |name: &str| event.data.get(name).cloned().unwrap_or_default();
+    if let Ok(FullResult { text, fields, .. }) = serde_json::from_value(part("result")) {
+        return with_fields(&text, &fields);
+    }
+    match serde_json::from_value(part("outcome")) {
+        Ok(outcome) => without_result(job, &outcome),
+        Err(_) => format!("The Job {job} has ended."),
+    }
+}
+
+fn without_result(job: &str, Outcome { code, message, .. }: &Outcome) -> String {
+    format!("{message}\n\nThe Job {job} has ended without an answer: {code}.")
+}
+
+fn with_fields(text: &str, fields: &Map<String, Value>) -> String {
+    let parts = [text.to_owned(), block(fields)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Returns the fields of a result as a block of code; empty if there are none.
+fn block(fields: &Map<String, Value>) -> String {
+    if fields.is_empty() {
+        return String::new();
+    }
+    format!("```json\n{:#}\n```", Value::Object(fields.clone()))
+}
+
+/// Returns whether a text is the answer of a Job that has ended. The status has the beginning of a long result only, and its digest.
+pub(super) fn is_last_answer(JobStatus { job, status, .. }: &JobStatus, said: &str) -> bool {
+    match (&status.outcome, &status.result) {
+        (None, _) => false,
+        (Some(outcome), Some(JobResult { fields, digest: Some(digest), .. }))
+            if outcome.phase() == Phase::Succeeded =>
+        {
+            let text = said.strip_suffix(&block(fields));
+            let text =
+                if fields.is_empty() { text } else { text.map(|text| text.strip_suffix("\n\n").unwrap_or(text)) };
+            text.is_some_and(|text| result_digest(text, fields) == *digest)
+        }
+        (Some(outcome), _) => said == without_result(job, outcome),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_crds::Digest;
+    use bloomery_crds::outcome::OutcomeCode;
+    use bloomery_crds::report::Projection;
+    use bloomery_crds::v1alpha1::{GateReason, Gates, LogPosition};
+    use bloomery_engine::Event;
+    use bloomery_engine::event::{CallId, RulingReason, UserQuestion};
+    use bloomery_engine::line::{Entry, EventTime};
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn ended(code: OutcomeCode, result: &FullResult) -> JobStatus {
+        let status = Projection {
+            phase: Phase::Succeeded,
+            outcome: Some(Outcome::new(code, "It ended.")),
+            result: Some(result.bounded()),
+            gates: Gates::default(),
+            features: Vec::new(),
+            workflows: Vec::new(),
+            tool_names: Vec::new(),
+            waiting_for: None,
+            replies_heard: 0,
+            stray_replies: Vec::new(),
+            remarks: Vec::new(),
+            tools_changed: false,
+            usage: Usage::default(),
+            log: LogPosition { path: "jobs/k".into(), events: 2, head: Digest::of_bytes(b"") },
+        };
+        JobStatus { job: "k-1".into(), skill: "greeter".into(), goal: "Greet".into(), status }
+    }
+
+    fn end_of(code: OutcomeCode, result: &FullResult) -> String {
+        let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
+        let event = Event::Finished { outcome: Outcome::new(code, "It ended."), result: Some(result.clone()) };
+        end("k-1", &JobEvent::new("/k-1", &Entry { seq: 2, stamp, event }).unwrap())
+    }
+
+    #[rstest]
+    #[case::text("Hello.", json!({}), "Hello.")]
+    #[case::blank_end("Hello.\n\n", json!({}), "Hello.\n\n")]
+    #[case::fields("Hello.", json!({"name": "Jane"}), "Hello.\n\n```json\n{\n  \"name\": \"Jane\"\n}\n```")]
+    #[case::fields_only("", json!({"n": 1}), "```json\n{\n  \"n\": 1\n}\n```")]
+    fn the_answer_that_a_client_sends_back_has_the_digest_of_the_result(
+        #[case] text: &str,
+        #[case] fields: Value,
+        #[case] expected: &str,
+    ) {
+        let result = FullResult {
+            text: text.into(),
+            fields: fields.as_object().unwrap().clone(),
+            verified: true,
+            polished: false,
+        };
+        assert_eq!(end_of(OutcomeCode::Succeeded, &result), expected);
+        let status = ended(OutcomeCode::Succeeded, &result);
+        assert!(is_last_answer(&status, expected));
+        assert!(!is_last_answer(&status, &format!("{expected}!")) && !is_last_answer(&status, ""));
+    }
+
+    #[test]
+    fn a_long_answer_is_found_by_its_digest() {
+        let result = FullResult { text: "long ".repeat(2000), ..FullResult::default() };
+        assert!(is_last_answer(&ended(OutcomeCode::Succeeded, &result), &result.text));
+    }
+
+    #[test]
+    fn the_draft_of_a_job_without_an_answer_is_not_shown() {
+        let draft = FullResult { text: "a draft".into(), ..FullResult::default() };
+        let text = end_of(OutcomeCode::GateFailed, &draft);
+        assert_eq!(text, "It ended.\n\nThe Job k-1 has ended without an answer: GateFailed.");
+        let status = ended(OutcomeCode::GateFailed, &draft);
+        assert!(is_last_answer(&status, &text) && !is_last_answer(&status, "a draft"));
+    }
+
+    #[test]
+    fn an_answer_shows_the_held_call_and_decides_nothing() {
+        let reason = RulingReason {
+            layer: GateReason::Approval,
+            detail: "amount > 500".into(),
+            approver: Some("finance".into()),
+            rule: None,
+        };
+        let held = HeldCall {
+            call: CallId::new(7, 0),
+            tool: "refund".into(),
+            arguments: "{\"amount\":700}".into(),
+            digest: Digest::of_bytes(b"{}"),
+            reasons: vec![reason],
+            approvers: vec!["finance".into()],
+        };
+        let text = approval("k-1", &held);
+        assert!(text.starts_with("The tool refund needs the approval of finance: amount > 500."), "{text}");
+        assert!(text.contains("    {\"amount\":700}\n") && text.contains("The Job k-1 waits"), "{text}");
+        assert!(!asks(&text, "k-1", &QuestionId::new(1)));
+    }
+
+    #[test]
+    fn an_answer_identifies_its_question() {
+        let choices = vec!["Jane".into(), "Joe".into()];
+        let question_1 = UserQuestion { id: QuestionId::new(1), text: "Whom?".into(), choices };
+        let text = question("k-1", &Question { question: question_1, refused: Some("Jim is no choice".into()) });
+        let expected = "The last reply was not accepted: Jim is no choice\n\nWhom?\n\n- Jane\n- Joe\n\n\
+                        The Job k-1 waits for the answer to q-1. Your next message is the reply.";
+        assert_eq!(text, expected);
+        assert!(asks(&text, "k-1", &QuestionId::new(1)));
+        assert!(!asks(&text, "k-1", &QuestionId::new(11)) && !asks(&text, "k-2", &QuestionId::new(1)));
+    }
+}
