@@ -77,10 +77,14 @@ async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
     let (token, user) = (random_token().map_err(failed)?, terminal::user_name());
     let runtime = LocalRuntime::new(BTreeMap::from([(TENANT.to_owned(), options)]))?;
     let tenant = runtime.open(TENANT, user.clone()).await?;
+    let resumed = tenant.resume_jobs().await?;
     let access = LoopbackAccess::new(port, &token, user);
     let routes = router(Gateway { runtime, access, tenant: TENANT.to_owned() });
     // Browsers do not send the part after `#` to any server. The page removes it from the address.
     text::inform(&format!("Serving http://127.0.0.1:{port}/#token={token}\nAuthorization: Bearer {token}"));
+    if !resumed.is_empty() {
+        text::inform(&format!("Jobs that go on: {}", resumed.join(", ")));
+    }
     let server = axum::serve(listener, routes);
     tokio::select! {
         end = server.into_future() => end.map(|()| Exit::Error).map_err(failed),
@@ -93,7 +97,9 @@ async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
 
 /// Parks all Jobs. The next signal stops the process at once.
 async fn park(tenant: &LocalTenant, signals: &mut [io::Result<Signal>; 2]) -> io::Result<Exit> {
-    text::inform("The Jobs are parked after their current step. Press ^C again to stop at once.");
+    text::inform(
+        "The Jobs are parked after their current step, and go on at the next start. Press ^C again to stop at once.",
+    );
     tokio::select! {
         () = tenant.close() => Ok(Exit::Success),
         stopped = next_signal(signals) => stopped.map(|()| Exit::Interrupted),
