@@ -19,6 +19,7 @@
 mod access;
 mod body;
 mod chat;
+mod connections;
 mod events;
 mod input;
 mod problem;
@@ -28,6 +29,7 @@ mod session;
 mod tests;
 
 pub use access::{Access, Identity, LoopbackAccess, random_token};
+pub use connections::{Limits, serve};
 pub use problem::Problem;
 pub use session::Gateway;
 
