@@ -8,7 +8,7 @@ use crate::{terminal, text};
 use bloomery_embed::run::options::{McpOptions, ModelOptions, RunOptions};
 use bloomery_embed::run::{model, prepare, server};
 use bloomery_embed::{Errors, LocalRuntime, LocalTenant, Runtime, Tenant};
-use bloomery_gateway::{Gateway, LoopbackAccess, random_token, router};
+use bloomery_gateway::{Gateway, Limits, LoopbackAccess, random_token, router};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
@@ -24,6 +24,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// The name of the only tenant.
 const TENANT: &str = "local";
 
+/// The most threads that read logs. More threads would cost memory when many clients connect, and read no faster.
+const READERS: usize = 16;
+
 /// Serves the Jobs of a memory until a signal stops it.
 ///
 /// # Errors
@@ -35,7 +38,8 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Error> {
     let lines = fmt::layer().without_time().with_target(false).with_ansi(false).compact().with_writer(io::stderr);
     tracing_subscriber::registry().with(lines.with_filter(own)).init();
     let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().max_blocking_threads(READERS).build().map_err(failed)?;
     let exit = runtime.block_on(Box::pin(serve(args.port, options)));
     // Open connections must not delay the exit.
     runtime.shutdown_background();
@@ -85,9 +89,8 @@ async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
     if !resumed.is_empty() {
         text::inform(&format!("Jobs that go on: {}", resumed.join(", ")));
     }
-    let server = axum::serve(listener, routes);
     tokio::select! {
-        end = server.into_future() => end.map(|()| Exit::Error).map_err(failed),
+        () = bloomery_gateway::serve(listener, routes, Limits::for_process()) => Err(Error::failed("the server ended")),
         stopped = next_signal(&mut signals) => {
             stopped.map_err(failed)?;
             park(&tenant, &mut signals).await.map_err(failed)

@@ -1,5 +1,7 @@
 //! `bloomery serve`: the real binary, as HTTP clients use it.
 
+mod faults;
+
 use super::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
 use reqwest::{Client, RequestBuilder, StatusCode};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
@@ -28,10 +30,15 @@ struct Server {
 impl Server {
     /// Starts a server with the Skill `greeter` in its memory, and waits until it listens.
     async fn start(setup: &Setup) -> Self {
+        Self::start_on(setup, "0").await
+    }
+
+    /// Starts a server on a port.
+    async fn start_on(setup: &Setup, port: &str) -> Self {
         setup.write("memory/greeter/skill.yaml", SKILL);
         let url = setup.url();
         let model = ["--model", "scripted", "--model-url", &url, "--patience", "5"];
-        let mut child = setup.command(&[&["serve", "--port", "0"], model.as_slice()].concat()).spawn().unwrap();
+        let mut child = setup.command(&[&["serve", "--port", port], model.as_slice()].concat()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut next = async |prefix: &str| {
             let line = tokio::time::timeout(TIMEOUT, lines.next_line()).await.unwrap().unwrap().unwrap();
