@@ -39,13 +39,12 @@ impl Reviews {
     pub(super) async fn user(&self, token: &str) -> Result<String, Problem> {
         let key = Digest::of_bytes(token.as_bytes());
         let now = Instant::now();
-        let user = match self.kept(&key, now) {
-            Some((_, user)) => user,
-            None => {
-                let user = self.review(token).await?;
-                self.keep(key, user.clone(), now);
-                user
-            }
+        let user = if let Some((_, user)) = self.kept(&key, now) {
+            user
+        } else {
+            let user = self.review(token).await?;
+            self.keep(key, user.clone(), now);
+            user
         };
         user.ok_or_else(|| {
             Problem::new(StatusCode::UNAUTHORIZED, "The API server of the cluster does not accept the bearer token.")

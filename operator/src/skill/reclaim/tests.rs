@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use bloomery_crds::conditions::{ConditionType, find};
 use bloomery_testkit::api_server::refusal;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/orders";
 const MODEL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/models/default";
@@ -118,7 +119,7 @@ async fn a_skill_that_is_gone_but_still_cached_gets_no_other_pod() {
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
     let operator = api.operator().await;
     api.remove(SKILL);
-    assert_eq!(Box::pin(reconcile(skill, operator)).await.unwrap(), Action::await_change());
+    assert_eq!(Box::pin(reconcile(skill, operator, Arc::default())).await.unwrap(), Action::await_change());
     assert_eq!(api.writes(), [""; 0]);
 }
 
