@@ -98,7 +98,7 @@ async fn wait_for_event(server: &Server, path: &str, name: &str) -> String {
     let found = tokio::time::timeout(TIMEOUT, async {
         loop {
             let chunk = response.chunk().await.unwrap().unwrap();
-            text.push_str(&String::from_utf8(chunk.to_vec()).unwrap());
+            text.push_str(std::str::from_utf8(&chunk).unwrap());
             // The last part is not complete yet.
             let complete = text.rsplit_once("\n\n").map_or("", |(complete, _)| complete);
             if let Some(event) = complete.split("\n\n").find(|event| event.contains(name)) {

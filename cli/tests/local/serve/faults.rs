@@ -193,9 +193,9 @@ async fn thousands_of_connections_do_not_keep_a_client_out() {
     let idle: Vec<TcpStream> = connected.into_iter().filter_map(|connected| connected.ok()?.ok()).collect();
     assert!(idle.len() >= 1_000, "only {} connections began", idle.len());
 
-    let served = tokio::time::timeout(TIMEOUT, server.get("/api/skills").send()).await.unwrap().unwrap();
-    assert_eq!(served.status(), StatusCode::OK);
-    assert!(served.text().await.unwrap().contains("greeter"));
+    let response = tokio::time::timeout(TIMEOUT, server.get("/api/skills").send()).await.unwrap().unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(response.text().await.unwrap().contains("greeter"));
     assert_eq!(server.child.try_wait().unwrap(), None);
     drop(idle);
 }
