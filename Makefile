@@ -57,7 +57,7 @@ e2e-core: cluster-up images ## Run the stories of e2e/core-stories, which protec
 	@$(STEP) "core stories on the cluster" hack/e2e --core
 
 .PHONY: bench
-bench: ## Measure the engine against a bare client, and the report endpoint; ONLY=<section> selects a section
+bench: ## Measure the engine and the gateway against bare programs, and the report endpoint; ONLY=<section> selects a section
 	@$(STEP) "bench" hack/bench $(ONLY)
 
 .PHONY: bench-policy

@@ -1,8 +1,10 @@
 //! Errors of commands, with their exit codes.
 
 use crate::exit::Exit;
+use crate::option_names::with_options_of_commands;
 use bloomery_embed::ErrorKind;
 use bloomery_embed::findings::FileFinding;
+use bloomery_skills::Finding;
 use std::io;
 
 /// The prefix of error messages and notes.
@@ -68,6 +70,12 @@ impl From<bloomery_embed::Error> for Error {
             ErrorKind::Forbidden | ErrorKind::Unavailable | ErrorKind::Failed => Exit::Error,
             ErrorKind::TooLate => Exit::TooLate,
         };
+        let named = |found: FileFinding| {
+            let message = with_options_of_commands(&found.finding.message);
+            FileFinding { finding: Finding { message, ..found.finding }, ..found }
+        };
+        let findings = findings.into_iter().map(named).collect();
+        let message = with_options_of_commands(&message);
         // The lines about missing rights continue the message.
         let message = if kind == ErrorKind::Forbidden { message } else { with_prefixes(&message) };
         Self { exit, message, findings }

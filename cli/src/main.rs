@@ -13,6 +13,7 @@ mod import;
 mod jobs;
 mod lint;
 mod migrate;
+mod option_names;
 mod output;
 mod page;
 mod policy;

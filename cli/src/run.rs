@@ -17,6 +17,7 @@ use crate::args::RunArgs;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::text;
+use bloomery_embed::ErrorKind;
 use bloomery_embed::run::options::RunOptions;
 use bloomery_embed::run::prepare;
 use bloomery_redact::Redactor;
@@ -38,7 +39,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
         Some(key) => prepare::resume(&options, key, redactor),
         None => prepare::new_job(&options, redactor),
     };
-    let exit = prepared.map_err(Error::from).and_then(|(job, inputs)| {
+    let exit = prepared.map_err(|error| preparation_error(args, error)).and_then(|(job, inputs)| {
         for note in job.skill_note.iter().filter(|_| !args.quiet).chain(&job.warnings) {
             text::inform(note);
         }
@@ -46,4 +47,12 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     });
     screen.close();
     exit
+}
+
+/// Returns the error of a Job that cannot be prepared. A Job with the same key and other parameters can be resumed.
+fn preparation_error(args: &RunArgs, error: bloomery_embed::Error) -> Error {
+    let existing = args.run_key.as_ref().filter(|_| error.kind == ErrorKind::Conflict);
+    let resume = existing.map(|key| format!(" with --resume {key}")).unwrap_or_default();
+    let error = Error::from(error);
+    Error { message: error.message + &resume, ..error }
 }

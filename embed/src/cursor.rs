@@ -27,6 +27,11 @@ impl Cursor {
         self.0
     }
 
+    /// Returns the number of the next event for a client at this position.
+    pub(crate) fn next_seq(self) -> u64 {
+        self.seq().saturating_add(1)
+    }
+
     /// Returns whether a client at this position lacks an event.
     pub fn lacks(self, seq: u64) -> bool {
         seq > self.0

@@ -29,6 +29,33 @@
 //!
 //! # Example
 //!
+//! A program that starts a Job on this machine, and waits for its answer. `examples/embed.rs` shows its events, and answers its questions.
+//!
+//! ```no_run
+//! use bloomery_embed::run::options::RunOptions;
+//! use bloomery_embed::{Cursor, LocalRuntime, NewJob, Runtime, Tenant};
+//! use futures::StreamExt;
+//! use std::collections::BTreeMap;
+//!
+//! # async fn example() -> Result<(), bloomery_embed::Error> {
+//! let runtime = LocalRuntime::new(BTreeMap::from([("local".to_owned(), RunOptions::new("memory"))]))?;
+//! let tenant = runtime.open("local", "ada".to_owned()).await?;
+//! // Jobs of an earlier process go on.
+//! tenant.resume_jobs().await?;
+//! let job = tenant.start(NewJob::new("Explain this program")).await?;
+//! let mut events = tenant.events(&job, Cursor::START).await?;
+//! while let Some(event) = events.next().await {
+//!     println!("{}", event?.kind);
+//! }
+//! println!("{:?}", tenant.status(&job).await?.status.result);
+//! // Parks all Jobs. They go on when their memory is opened again.
+//! tenant.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A host that works with each runtime is generic over it:
+//!
 //! ```
 //! use bloomery_embed::{Error, NewJob, Runtime, Tenant};
 //!
@@ -38,6 +65,18 @@
 //!     tenant.start(NewJob::new(goal)).await
 //! }
 //! ```
+//!
+//! # The local runtime
+//!
+//! [`LocalRuntime`] drives Jobs in this process. Their logs are in the memory of their tenant, a directory. [`LocalRuntime::new`] has named
+//! tenants, and [`LocalRuntime::for_directory`] has one for each directory in a directory. Tenants are isolated from each other.
+//! [`LocalTenant::resume_jobs`] continues the Jobs that an earlier process has not ended.
+//!
+//! Input is durable when [`Tenant::send`] returns. All subscribers of a Job share one reader of its log. A subscriber that takes its events
+//! too slowly gets an error of the kind [`ErrorKind::Unavailable`], and can subscribe again after its last event.
+//!
+//! Messages name an option as the field of [`run::options::RunOptions`], so that a host can replace it by its own word
+//! ([`text::with_option_names`]).
 
 pub mod check;
 pub mod choice;

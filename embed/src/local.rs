@@ -2,6 +2,7 @@
 //!
 //! The commands that need no cluster (`run`, `get`, `events`, `migrate`) use these modules too.
 
+pub mod drive_mark;
 pub mod job_state;
 pub mod key;
 pub mod memory;

@@ -1,8 +1,11 @@
 //! The runtime of this machine: memories, and the engine in this process.
 
+mod feed;
 mod inbox;
 mod jobs;
 mod running;
+mod sending;
+mod shared;
 mod skills;
 mod statement;
 mod subscription;
@@ -23,24 +26,23 @@ use crate::runtime::{Runtime, Tenant};
 use crate::skill::{SkillState, SkillTool};
 use bloomery_skills::names::name_fault;
 use futures::stream::BoxStream;
-use jobs::StoredJob;
-use running::RunningJobs;
-use statement::Delivery;
+use shared::Shared;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thread::Begin;
 
-/// The interval at which a tenant looks for Jobs that still run.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The interval at which a tenant that is being closed looks for running Jobs.
+const CLOSE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The largest number of intervals for which a new Job waits for the record of the Job that it continues.
-const RECORD_INTERVALS: usize = 100;
-
-/// The runtime of this machine. Each tenant is a memory. All methods need a runtime of tokio.
+/// The runtime of this machine. Each tenant is a memory, and no Job can read the memory of another tenant. All methods need a runtime of
+/// tokio.
 #[derive(Debug)]
 pub struct LocalRuntime {
-    tenants: BTreeMap<String, Arc<Shared>>,
+    tenants: Mutex<BTreeMap<String, Arc<Shared>>>,
+    /// The directory of further memories, and the options of their Jobs.
+    memories: Option<(PathBuf, RunOptions)>,
 }
 
 /// A tenant of this machine, opened for a caller.
@@ -49,14 +51,6 @@ pub struct LocalTenant {
     shared: Arc<Shared>,
     /// The name of the caller in logs.
     caller: String,
-}
-
-/// The part of a tenant that all callers share.
-#[derive(Debug)]
-struct Shared {
-    /// The options of its Jobs, without the parameters of one Job.
-    options: RunOptions,
-    running: Arc<RunningJobs>,
 }
 
 impl LocalRuntime {
@@ -77,10 +71,45 @@ impl LocalRuntime {
                 )));
             }
         }
+        let memories: Vec<_> = tenants.iter().map(|(name, options)| (name.clone(), options.memory.clone())).collect();
+        let opened = tenants.into_iter().map(|(name, mut options)| {
+            let others = memories.iter().filter(|(other, _)| *other != name);
+            options.other_memories.extend(others.map(|(_, memory)| memory.clone()));
+            (name, Shared::new(options))
+        });
+        Ok(Self::with(opened.collect(), None))
+    }
+
+    /// Creates the runtime of a directory of memories. Each directory in it is the memory of the tenant of its name, also if it is created
+    /// later. The name of a tenant must be one that the key of a Job can have. `options` are those of all Jobs. Their memory and their
+    /// parameters of one Job are not used.
+    pub fn for_directory(memories: impl Into<PathBuf>, options: RunOptions) -> Self {
+        Self::with(BTreeMap::new(), Some((memories.into(), options)))
+    }
+
+    fn with(tenants: BTreeMap<String, Arc<Shared>>, memories: Option<(PathBuf, RunOptions)>) -> Self {
         // This fails if a provider of cryptography is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let shared = |options| Arc::new(Shared { options, running: Arc::default() });
-        Ok(Self { tenants: tenants.into_iter().map(|(name, options)| (name, shared(options))).collect() })
+        Self { tenants: Mutex::new(tenants), memories }
+    }
+
+    /// Returns a tenant. Opens its memory if it is in the directory of memories.
+    fn tenant(&self, name: &str) -> Option<Arc<Shared>> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = tenants.get(name) {
+            return Some(Arc::clone(shared));
+        }
+        let (memories, options) = self.memories.as_ref()?;
+        let memory = memories.join(name);
+        // A path or a link could lead to the memory of another tenant.
+        if key_fault(name).is_some() || !memory.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            return None;
+        }
+        let mut options = RunOptions { memory, ..options.clone() };
+        options.other_memories.push(memories.clone());
+        let shared = Shared::new(options);
+        tenants.insert(name.to_owned(), Arc::clone(&shared));
+        Some(shared)
     }
 }
 
@@ -90,46 +119,31 @@ impl Runtime for LocalRuntime {
     type Tenant = LocalTenant;
 
     async fn open(&self, tenant: &str, caller: String) -> Result<LocalTenant, Error> {
-        let shared = self.tenants.get(tenant).cloned();
-        let shared = shared.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no tenant of that name"))?;
+        let shared =
+            self.tenant(tenant).ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no tenant of that name"))?;
         Ok(LocalTenant { shared, caller })
     }
 }
 
 impl LocalTenant {
-    /// Runs a function that blocks, with the stored Job of a key.
-    async fn with_job<T: Send + 'static>(
-        &self,
-        job: &str,
-        read: impl FnOnce(StoredJob) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        let key = job.to_owned();
-        self.blocking(move |options| read(StoredJob::find(&options.memory, &key)?)).await
-    }
-
-    /// Waits for the record of a Job that has ended. This process writes it just after the last event, which clients may have already.
-    async fn wait_for_record(&self, key: &str) {
-        for _ in 0..RECORD_INTERVALS {
-            if !self.shared.running.contains(key) {
-                return;
+    /// Continues the Jobs of the memory that have not ended and that no process of this machine drives, until too many Jobs run. Call it once
+    /// when a host starts, so that its Jobs survive a restart. Returns the keys of the Jobs that go on. Those that cannot go on are in the
+    /// diagnostics, and go on when they receive input.
+    ///
+    /// # Errors
+    /// If the memory cannot be read.
+    pub async fn resume_jobs(&self) -> Result<Vec<String>, Error> {
+        let mut resumed = Vec::new();
+        let mut interrupted = self.shared.blocking(|options| jobs::interrupted(&options.memory)).await?;
+        // A Job that has just been started may have no mark yet.
+        interrupted.retain(|summary| !self.shared.running.is_running(&summary.job));
+        for JobSummary { job, skill, .. } in interrupted {
+            match self.shared.resume(Some(skill.clone()), Begin::Continue(job.clone())).await {
+                Ok(()) => resumed.push(job),
+                Err(error) => tracing::warn!("the Job {job} of the Skill {skill} does not go on: {error}"),
             }
-            let lacks_record =
-                self.with_job(key, |job| Ok(!job.has_record() && job.state()?.conversation.outcome().is_some())).await;
-            if !lacks_record.unwrap_or_default() {
-                return;
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
         }
-    }
-
-    /// Runs a function that blocks.
-    async fn blocking<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&RunOptions) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        let shared = Arc::clone(&self.shared);
-        let done = tokio::task::spawn_blocking(move || read(&shared.options)).await;
-        done.unwrap_or_else(|error| Err(Error::failed(error.to_string())))
+        Ok(resumed)
     }
 }
 
@@ -138,75 +152,63 @@ impl Tenant for LocalTenant {
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
         if let Some(key) = &job.continues {
-            self.wait_for_record(key).await;
+            self.shared.wait_for_record(key).await;
         }
-        let options = self.blocking(move |options| options_of(options, job)).await?;
+        let options = self.shared.blocking(move |options| options_of(options, job)).await?;
         thread::start(Arc::clone(&self.shared.running), options, Begin::New).await
     }
 
     async fn send(&self, job: &str, input: Input) -> Result<(), Error> {
-        let (key, by, running) = (job.to_owned(), self.caller.clone(), Arc::clone(&self.shared.running));
-        let begin = self.with_job(job, move |job| {
-            let conversation = job.state()?.conversation;
-            if conversation.outcome().is_some() {
-                return Err(Error::new(ErrorKind::Conflict, format!("the Job {key} has ended, and accepts no input")));
-            }
-            Ok(match statement::delivery(input, &by, &OpenRequests::new(&conversation))? {
-                Delivery::Statement(made) => running.deliver(&key, made).map(|made| Begin::Resume(key, made)),
-                Delivery::Cancel => (!running.cancel(&key)).then_some(Begin::Cancel(key)),
-            })
-        });
-        let Some(begin) = begin.await? else { return Ok(()) };
-        let options = RunOptions { skill: None, ..self.shared.options.clone() };
-        thread::start(Arc::clone(&self.shared.running), options, begin).await.map(drop)
+        sending::send(&self.shared, job, self.caller.clone(), input).await
     }
 
     async fn jobs(&self) -> Result<Vec<JobSummary>, Error> {
-        self.blocking(|options| jobs::list(&options.memory)).await
+        self.shared.blocking(|options| jobs::list(&options.memory)).await
     }
 
     async fn status(&self, job: &str) -> Result<JobStatus, Error> {
-        self.with_job(job, |job| job.status()).await
+        self.shared.with_job(job, |job| job.status()).await
     }
 
     async fn timeline(&self, job: &str) -> Result<Vec<JobEvent>, Error> {
-        self.with_job(job, |job| {
-            let (mut log, mut events) = (job.log(), Vec::new());
-            while let Some(segment) = log.next_segment()? {
-                events.extend(segment);
-            }
-            Ok(events)
-        })
-        .await
+        self.shared
+            .with_job(job, |job| {
+                let (mut log, mut events) = (job.log(), Vec::new());
+                while let Some(segment) = log.next_segment()? {
+                    events.extend(segment);
+                }
+                Ok(events)
+            })
+            .await
     }
 
     async fn model_context(&self, job: &str) -> Result<ModelContext, Error> {
-        self.with_job(job, |job| Ok(ModelContext::new(&job.state()?.conversation))).await
+        self.shared.with_job(job, |job| Ok(ModelContext::new(&job.state()?.conversation))).await
     }
 
     async fn open_requests(&self, job: &str) -> Result<OpenRequests, Error> {
-        self.with_job(job, |job| Ok(OpenRequests::new(&job.state()?.conversation))).await
+        self.shared.with_job(job, |job| Ok(OpenRequests::new(&job.state()?.conversation))).await
     }
 
     async fn skills(&self) -> Result<Vec<SkillState>, Error> {
-        self.blocking(|options| Ok(skills::states(&options.memory))).await
+        self.shared.blocking(|options| Ok(skills::states(&options.memory))).await
     }
 
     async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
         check_skill(skill)?;
         let skill = skill.to_owned();
-        self.blocking(move |options| skills::tools(options, &skill)).await
+        self.shared.blocking(move |options| skills::tools(options, &skill)).await
     }
 
     async fn events(&self, job: &str, after: Cursor) -> Result<Self::Events, Error> {
-        let log = self.with_job(job, |job| Ok(job.log())).await?;
-        Ok(subscription::subscribe(log, after))
+        let (past, log) = self.shared.with_job(job, |job| Ok((job.log(), job.log()))).await?;
+        Ok(subscription::subscribe(self.shared.running.feed(job, log), past, after))
     }
 
     async fn close(&self) {
         self.shared.running.close();
         while !self.shared.running.is_idle() {
-            tokio::time::sleep(POLL_INTERVAL).await;
+            tokio::time::sleep(CLOSE_INTERVAL).await;
         }
     }
 }

@@ -36,11 +36,12 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// If the Job cannot be started, or its key belongs to a Job with other parameters. Nothing was started.
     fn start(&self, job: NewJob) -> impl Future<Output = Result<String, Error>> + Send;
 
-    /// Sends input to a Job. Returns once the runtime has accepted it. If no process drives the Job, one begins. This machine loses input that
-    /// it has accepted if the process ends before the next step of the Job.
+    /// Sends input to a Job. Returns once the input is durable: it is not lost if the process ends. A cancellation is durable when the Job
+    /// has ended. If no process drives the Job, one begins.
     ///
     /// # Errors
-    /// If the input changes nothing: the Job has ended, the question is not open, or the call is not held with these arguments.
+    /// If the input changes nothing: the Job has ended, the question is not open, or the call is not held with these arguments. Or if the
+    /// input is not durable in time, because a step of the Job goes on. The message says whether the Job still records it.
     fn send(&self, job: &str, input: Input) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Lists the Jobs of the tenant, sorted by Skill and key.
@@ -80,7 +81,8 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// If the Skills cannot be listed. A Skill that cannot be used is in the list, with its fault.
     fn skills(&self) -> impl Future<Output = Result<Vec<SkillState>, Error>> + Send;
 
-    /// Lists the tools of a Skill that its policy, and the tool policy of the tenant, allow.
+    /// Lists the tools of a Skill that its policy, and the tool policy of the tenant, allow: the tools of its MCP server, its scripts, and the
+    /// core tools of a Job that binds all its resources.
     ///
     /// # Errors
     /// If there is no such Skill, or its tools cannot be listed.
@@ -93,7 +95,7 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// If there is no such Job, or its log cannot be read.
     fn events(&self, job: &str, after: Cursor) -> impl Future<Output = Result<Self::Events, Error>> + Send;
 
-    /// Closes the tenant for all clones. Jobs that only this process drives are parked after their current step, and go on when they
-    /// receive input again.
+    /// Closes the tenant for all clones. Jobs that only this process drives are parked after their current step. They go on when they receive
+    /// input, or the runtime continues them after a restart.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }

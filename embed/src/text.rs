@@ -29,6 +29,24 @@ pub fn directory(dir: &Path) -> String {
     if dir.is_absolute() || shown.starts_with('.') { shown } else { format!("./{shown}") }
 }
 
+/// The beginning of the name of an option in a message. The name ends with a backtick.
+const OPTION_START: &str = "`options.";
+
+/// Replaces the names of options in a message of this library. The message names an option as a field of
+/// [`RunOptions`](crate::run::options::RunOptions), such as `` `options.model.provider` ``. `name_of` returns the name that the users of a
+/// host know, by the path of the field; none if the message keeps the field.
+pub fn with_option_names(message: &str, name_of: impl Fn(&str) -> Option<String>) -> String {
+    let mut parts = message.split(OPTION_START);
+    let mut named = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once('`').and_then(|(field, rest)| Some((name_of(field)?, rest))) {
+            Some((name, rest)) => named.extend([name.as_str(), rest]),
+            None => named.extend([OPTION_START, part]),
+        }
+    }
+    named
+}
+
 /// Quotes a text as one word for a shell.
 pub fn shell_quoted(text: &str) -> String {
     let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%:".contains(c);
@@ -39,6 +57,13 @@ pub fn shell_quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_names_the_options_in_a_message() {
+        let message = "name another one with `options.memory`, or use `options.x` and `options.";
+        let named = with_option_names(message, |field| (field == "memory").then(|| "--memory".to_owned()));
+        assert_eq!(named, "name another one with --memory, or use `options.x` and `options.");
+    }
 
     #[test]
     fn no_text_controls_a_terminal() {

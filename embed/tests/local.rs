@@ -34,6 +34,17 @@ conversations:
     polish: [{say: Hello.}]
 ";
 
+    /// A script that lists the files of the Job, and then answers.
+    const LISTS_FILES: &str = "
+conversations:
+  - name: lists
+    turns:
+      - {calls: [{name: list_files, arguments: {depth: 8}}]}
+      - {say: Hello.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
     const SKILL: &str = "apiVersion: bloomery.dev/v1alpha1
 kind: Skill
 metadata: {name: greeter}
@@ -72,7 +83,11 @@ spec:
 
         /// Opens the tenant in a new runtime, as a new process would.
         async fn open(&self) -> LocalTenant {
-            let runtime = LocalRuntime::new(BTreeMap::from([("acme".to_owned(), self.options())])).unwrap();
+            Self::open_with(self.options()).await
+        }
+
+        async fn open_with(options: RunOptions) -> LocalTenant {
+            let runtime = LocalRuntime::new(BTreeMap::from([("acme".to_owned(), options)])).unwrap();
             assert_eq!(runtime.open("other", "ada".into()).await.unwrap_err().kind, ErrorKind::NotFound);
             runtime.open("acme", "ada".into()).await.unwrap()
         }
@@ -163,10 +178,28 @@ spec:
         let question = wait_for_question(&tenant).await.questions[0].question.clone();
         assert_eq!((question.text.as_str(), question.choices.len()), ("Whom?", 2));
         tenant.send("k-1", Input::Reply { question: question.id, text: "Jane".into() }).await.unwrap();
+        let recorded = tenant.timeline("k-1").await.unwrap();
+        assert!(recorded.iter().any(|event| event.kind == "user.replied"), "{recorded:?}");
         let all = events(&tenant, Cursor::START).await;
         let reply = all.iter().find(|event| event.kind == "user.replied").unwrap();
         assert_eq!(reply.data.get("by"), Some(&"ada".into()));
         assert_eq!(tenant.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
+    }
+
+    #[tokio::test]
+    async fn subscribers_at_any_cursor_see_each_event_once() {
+        let setup = Setup::new(ASKS).await;
+        let tenant = setup.open().await;
+        tenant.start(greeting("Greet")).await.unwrap();
+        let question = wait_for_question(&tenant).await.questions[0].question.id.clone();
+        let subscribed = (0..100).map(|n| events(&tenant, Cursor::after(n % 5)));
+        let answered = tenant.send("k-1", Input::Reply { question, text: "Jane".into() });
+        let (seen, answered) = tokio::join!(futures::future::join_all(subscribed), answered);
+        answered.unwrap();
+        let all = tenant.timeline("k-1").await.unwrap();
+        for (n, seen) in seen.iter().enumerate() {
+            assert_eq!(*seen, all[n % 5..], "{n}");
+        }
     }
 
     #[tokio::test]
@@ -187,6 +220,51 @@ spec:
     }
 
     #[tokio::test]
+    async fn jobs_go_on_after_a_restart_once() {
+        let setup = Setup::new(ASKS).await;
+        let first = setup.open().await;
+        first.start(greeting("Greet")).await.unwrap();
+        let question = wait_for_question(&first).await;
+        let second = setup.open().await;
+        assert!(second.resume_jobs().await.unwrap().is_empty(), "the first process drives the Job");
+        first.close().await;
+
+        let third = setup.open().await;
+        assert_eq!(third.resume_jobs().await.unwrap(), ["k-1"]);
+        assert!(third.resume_jobs().await.unwrap().is_empty());
+        assert_eq!(third.open_requests("k-1").await.unwrap(), question);
+        // A client of the first process goes on with its cursor.
+        let before = first.timeline("k-1").await.unwrap().len();
+        let question = question.questions[0].question.id.clone();
+        third.send("k-1", Input::Reply { question, text: "Jane".into() }).await.unwrap();
+        let later = events(&third, Cursor::after(u64::try_from(before).unwrap())).await;
+        assert_eq!(later, third.timeline("k-1").await.unwrap()[before..]);
+        assert_eq!(third.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
+        assert!(setup.open().await.resume_jobs().await.unwrap().is_empty(), "the Job has ended");
+    }
+
+    #[tokio::test]
+    async fn a_job_that_binds_files_outside_of_the_root_does_not_go_on() {
+        let setup = Setup::new(ASKS).await;
+        let first = setup.open().await;
+        let files = setup.dir.path().join("files");
+        fs::create_dir(&files).unwrap();
+        let skill = format!("{SKILL}  resources: [{{name: files, type: filesystem}}]\n");
+        fs::write(setup.dir.path().join("memory/greeter/skill.yaml"), skill).unwrap();
+        let resources = BTreeMap::from([("files".to_owned(), files.display().to_string())]);
+        first.start(NewJob { resources, ..greeting("Greet") }).await.unwrap();
+        let question = wait_for_question(&first).await.questions[0].question.id.clone();
+        first.close().await;
+        let root = setup.dir.path().join("root");
+        fs::create_dir(&root).unwrap();
+        let second = Setup::open_with(RunOptions { root: Some(root), ..setup.options() }).await;
+        assert!(second.resume_jobs().await.unwrap().is_empty());
+        let reply = Input::Reply { question, text: "Jane".into() };
+        let error = second.send("k-1", reply).await.unwrap_err();
+        assert!(error.message.contains("is not in the root"), "{error}");
+    }
+
+    #[tokio::test]
     async fn a_parked_job_can_be_cancelled() {
         let setup = Setup::new(ASKS).await;
         let first = setup.open().await;
@@ -195,7 +273,6 @@ spec:
         first.close().await;
         let second = setup.open().await;
         second.send("k-1", Input::Cancel).await.unwrap();
-        events(&second, Cursor::START).await;
         assert_eq!(second.status("k-1").await.unwrap().status.phase, Phase::Cancelled);
     }
 
@@ -213,6 +290,41 @@ spec:
         assert_eq!(tenant.start(job).await.unwrap_err().kind, ErrorKind::Invalid);
         assert_eq!(tenant.status("../k").await.unwrap_err().kind, ErrorKind::NotFound);
         assert!(tenant.jobs().await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn tenants_of_a_directory_do_not_see_each_other() {
+        let setup = Setup::new(LISTS_FILES).await;
+        let (files, memories) = (setup.dir.path().join("files"), setup.dir.path().join("files/memories"));
+        for name in ["acme", "globex"] {
+            fs::create_dir_all(memories.join(name).join("greeter")).unwrap();
+            let skill = format!("{SKILL}  resources: [{{name: files, type: filesystem}}]\n");
+            fs::write(memories.join(name).join("greeter/skill.yaml"), skill).unwrap();
+        }
+        std::os::unix::fs::symlink(memories.join("acme"), memories.join("link")).unwrap();
+        fs::write(files.join("seen.txt"), "").unwrap();
+        let runtime = LocalRuntime::for_directory(&memories, setup.options());
+        for name in ["link", "..", "acme/greeter", "none", ""] {
+            assert_eq!(runtime.open(name, "ada".into()).await.unwrap_err().kind, ErrorKind::NotFound, "{name}");
+        }
+        let acme = runtime.open("acme", "ada".into()).await.unwrap();
+        let globex = runtime.open("globex", "bob".into()).await.unwrap();
+        let binding = |path: &std::path::Path| BTreeMap::from([("files".to_owned(), path.display().to_string())]);
+        acme.start(NewJob { resources: binding(&files), ..greeting("Greet") }).await.unwrap();
+        let all = events(&acme, Cursor::START).await;
+        let listed = all.iter().find(|event| event.kind == "tool.completed").unwrap().data.to_string();
+        assert!(listed.contains("seen.txt") && !listed.contains("greeter"), "{listed}");
+
+        assert!(globex.jobs().await.unwrap().is_empty() && globex.resume_jobs().await.unwrap().is_empty());
+        assert_eq!(globex.status("k-1").await.unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(globex.send("k-1", Input::Cancel).await.unwrap_err().kind, ErrorKind::NotFound);
+        let of_acme = NewJob { resources: binding(&memories.join("acme/greeter")), ..greeting("Greet") };
+        let error = globex.start(of_acme).await.unwrap_err();
+        assert!(error.message.contains("is in the memory"), "{error}");
+        // The same key is another Job.
+        assert_eq!(globex.start(greeting("Insult")).await.unwrap(), "k-1");
+        assert_eq!(acme.status("k-1").await.unwrap().goal, "Greet");
+        globex.close().await;
     }
 
     #[tokio::test]

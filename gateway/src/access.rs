@@ -1,7 +1,7 @@
 //! The identity of callers.
 
 use crate::problem::Problem;
-use axum::http::header::{AUTHORIZATION, HOST};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, Method, StatusCode};
 use bloomery_crds::Digest;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -54,6 +54,20 @@ impl LoopbackAccess {
         let hosts = ["127.0.0.1", "[::1]", "localhost"].map(|host| format!("{host}:{port}"));
         Self { hosts, token: Digest::of_bytes(token.as_bytes()), user: user.into() }
     }
+
+    /// Checks that no page of another site has sent the request. Programs send no `Origin`.
+    ///
+    /// # Errors
+    /// If the page is of another site, or its site is not known.
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+        let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+        if host.is_some_and(|host| self.hosts.iter().any(|known| known == host)) {
+            return Ok(());
+        }
+        let detail = "The header Origin names another site, and pages of other sites may not use this server.";
+        Err(Problem::new(StatusCode::FORBIDDEN, detail))
+    }
 }
 
 impl Access for LoopbackAccess {
@@ -65,6 +79,7 @@ impl Access for LoopbackAccess {
             let hosts = self.hosts.join(", ");
             return Err(Problem::new(StatusCode::FORBIDDEN, format!("The header Host must be one of {hosts}.")));
         }
+        self.check_origin(headers)?;
         if bearer_token(headers).is_none_or(|token| Digest::of_bytes(token.as_bytes()) != self.token) {
             let detail =
                 "The header Authorization must be `Bearer` and the token that the server printed at its start.";
@@ -126,6 +141,23 @@ mod tests {
             None => assert_eq!(found.unwrap(), Identity { caller: "ada".to_owned(), user: "ada".to_owned() }),
             Some(status) => assert_eq!(found.unwrap_err().status(), status),
         }
+    }
+
+    #[rstest]
+    #[case::program(None, true)]
+    #[case::own_page(Some("http://127.0.0.1:80"), true)]
+    #[case::own_page_by_name(Some("http://localhost:80"), true)]
+    #[case::other_site(Some("https://evil.example"), false)]
+    #[case::other_port(Some("http://localhost:81"), false)]
+    #[case::longer_name(Some("http://localhost:80.evil.example"), false)]
+    #[case::unknown_site(Some("null"), false)]
+    fn pages_of_other_sites_have_no_access(#[case] origin: Option<&'static str>, #[case] allowed: bool) {
+        let headers: HeaderMap = origin.map(|origin| (ORIGIN, HeaderValue::from_static(origin))).into_iter().collect();
+        let found = LoopbackAccess::new(80, "t-1", "ada").check_origin(&headers);
+        assert_eq!(
+            found.map_err(|problem| problem.status()),
+            if allowed { Ok(()) } else { Err(StatusCode::FORBIDDEN) }
+        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub(crate) async fn start<R: Runtime>(
     let started = session.tenant.start(request.into_job(key)?).await;
     let job = started.map_err(|error| match error.kind {
         // An earlier request with the same key had another body.
-        ErrorKind::Conflict if has_key => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
+        ErrorKind::Conflict if has_key => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, Problem::from(error).detail()),
         _ => Problem::from(error),
     })?;
     let location = session.location(&job);

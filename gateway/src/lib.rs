@@ -31,6 +31,7 @@ mod access;
 mod body;
 mod chat;
 mod cluster_access;
+mod connections;
 mod events;
 mod input;
 pub mod logs;
@@ -51,6 +52,7 @@ mod tests;
 
 pub use access::{Access, Identity, LoopbackAccess, random_token};
 pub use cluster_access::{ClusterAccess, ProxyTrust};
+pub use connections::{Limits, serve};
 pub use problem::Problem;
 pub use session::Gateway;
 

@@ -101,7 +101,9 @@ async fn start<T: Tenant>(
     let skill = Some(turns.skill().to_owned());
     let started = tenant.start(NewJob { goal, skill, key: Some(key), continues, ..NewJob::default() }).await;
     let job = started.map_err(|error| match error.kind {
-        ErrorKind::Conflict if has_idempotency_key => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
+        ErrorKind::Conflict if has_idempotency_key => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, Problem::from(error).detail())
+        }
         _ => Problem::from(error),
     })?;
     Ok(Begun { job, after: Cursor::START, awaits_input: false, before: Usage::default() })

@@ -5,6 +5,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICAT
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use bloomery_embed::ErrorKind;
+use bloomery_embed::text::with_option_names;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
@@ -73,7 +74,9 @@ impl From<bloomery_embed::Error> for Problem {
             let (file, finding) = (&found.file, &found.finding);
             format!("{file}:{}:{}: {}", finding.line, finding.column, finding.message)
         });
-        Self::new(status, std::iter::once(message).chain(findings).collect::<Vec<_>>().join("\n"))
+        let detail = std::iter::once(message).chain(findings).collect::<Vec<_>>().join("\n");
+        // Requests have the same names, without the place of the field.
+        Self::new(status, with_option_names(&detail, |field| Some(format!("`{field}`"))))
     }
 }
 

@@ -47,6 +47,7 @@ fn check(job: &str) -> Result<(), Error> {
     match job {
         "k-0" | "k-1" => Ok(()),
         "broken" => Err(Error::failed("the log is broken")),
+        "large" => Err(Error::invalid("`options.limits` steps: must be more than 0")),
         _ => Err(Error::new(ErrorKind::NotFound, format!("there is no Job {job}"))),
     }
 }
@@ -270,6 +271,7 @@ async fn the_input_of_people_is_sent() {
 #[rstest]
 #[case::no_such_job(get("/api/jobs/k-2"), StatusCode::NOT_FOUND, "there is no Job k-2")]
 #[case::a_failure(get("/api/jobs/broken"), StatusCode::INTERNAL_SERVER_ERROR, "the log is broken")]
+#[case::option(get("/api/jobs/large"), StatusCode::BAD_REQUEST, "`limits` steps: must")]
 #[case::unavailable(get("/api/skills/greeter/tools"), StatusCode::SERVICE_UNAVAILABLE, "does not answer")]
 #[case::no_such_projection(get("/api/jobs/k-1/projections/x"), StatusCode::NOT_FOUND, "timeline")]
 #[case::no_such_path(get("/api/x"), StatusCode::NOT_FOUND, "There is no /api/x.")]

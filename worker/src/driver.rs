@@ -167,13 +167,14 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// Records the statements that people made without being asked by this worker. Does nothing once the conversation has an outcome, and
     /// before the Job is attached to its log: the statements are those of this Job.
     fn record_statements(&mut self) -> Result<(), bloomery_journal::Error> {
-        if !self.conversation.is_attached() {
+        // People learn that a statement that stays with them was not recorded.
+        if !self.conversation.is_attached() || self.conversation.outcome().is_some() {
             return Ok(());
         }
         let mut statements = self.environment.people.take_statements();
         // An earlier attempt may have recorded some of them.
         statements.retain(|statement| self.conversation.is_relevant(statement));
-        if statements.is_empty() || self.conversation.outcome().is_some() {
+        if statements.is_empty() {
             return Ok(());
         }
         let entries = people::record(statements, &mut self.recorder)?;

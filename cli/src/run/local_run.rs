@@ -27,6 +27,7 @@ impl From<&RunArgs> for RunOptions {
             project_path: args.project_path.clone(),
             bootstrap: args.bootstrap,
             memory: args.memory.clone(),
+            other_memories: Vec::new(),
             model: ModelOptions::from(&args.model),
             mcp: McpOptions::from(&args.mcp),
             allow_scripts: args.allow_scripts,

@@ -3,6 +3,7 @@
 mod activity;
 
 use super::steps::StepLines;
+use crate::option_names::with_options_of_commands;
 use crate::text;
 use activity::Activity;
 use anstyle::{AnsiColor, Style};
@@ -110,7 +111,7 @@ impl Screen {
 
     /// Prints lines above the status line.
     pub fn print(&self, lines: &str) {
-        self.state().print_above(format!("{}\n", text::sanitized_lines(lines)).as_bytes());
+        self.state().print_above(format!("{}\n", text::sanitized_lines(&with_options_of_commands(lines))).as_bytes());
     }
 
     /// Prints an untrusted text as a dimmed line, without its control characters.

@@ -8,7 +8,7 @@ use crate::{terminal, text};
 use bloomery_embed::run::options::{McpOptions, ModelOptions, RunOptions};
 use bloomery_embed::run::{model, prepare, server};
 use bloomery_embed::{Errors, LocalRuntime, LocalTenant, Runtime, Tenant};
-use bloomery_gateway::{Gateway, LoopbackAccess, random_token, router};
+use bloomery_gateway::{Gateway, Limits, LoopbackAccess, random_token, router};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
@@ -24,6 +24,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// The name of the only tenant.
 const TENANT: &str = "local";
 
+/// The most threads that read logs. More threads would cost memory when many clients connect, and read no faster.
+const READERS: usize = 16;
+
 /// Serves the Jobs of a memory until a signal stops it.
 ///
 /// # Errors
@@ -35,7 +38,8 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Error> {
     let lines = fmt::layer().without_time().with_target(false).with_ansi(false).compact().with_writer(io::stderr);
     tracing_subscriber::registry().with(lines.with_filter(own)).init();
     let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().max_blocking_threads(READERS).build().map_err(failed)?;
     let exit = runtime.block_on(Box::pin(serve(args.port, options)));
     // Open connections must not delay the exit.
     runtime.shutdown_background();
@@ -77,13 +81,16 @@ async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
     let (token, user) = (random_token().map_err(failed)?, terminal::user_name());
     let runtime = LocalRuntime::new(BTreeMap::from([(TENANT.to_owned(), options)]))?;
     let tenant = runtime.open(TENANT, user.clone()).await?;
+    let resumed = tenant.resume_jobs().await?;
     let access = LoopbackAccess::new(port, &token, user);
     let routes = router(Gateway { runtime, access, tenant: TENANT.to_owned() });
     // Browsers do not send the part after `#` to any server. The page removes it from the address.
     text::inform(&format!("Serving http://127.0.0.1:{port}/#token={token}\nAuthorization: Bearer {token}"));
-    let server = axum::serve(listener, routes);
+    if !resumed.is_empty() {
+        text::inform(&format!("Jobs that go on: {}", resumed.join(", ")));
+    }
     tokio::select! {
-        end = server.into_future() => end.map(|()| Exit::Error).map_err(failed),
+        () = bloomery_gateway::serve(listener, routes, Limits::for_process()) => Err(Error::failed("the server ended")),
         stopped = next_signal(&mut signals) => {
             stopped.map_err(failed)?;
             park(&tenant, &mut signals).await.map_err(failed)
@@ -93,7 +100,9 @@ async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
 
 /// Parks all Jobs. The next signal stops the process at once.
 async fn park(tenant: &LocalTenant, signals: &mut [io::Result<Signal>; 2]) -> io::Result<Exit> {
-    text::inform("The Jobs are parked after their current step. Press ^C again to stop at once.");
+    text::inform(
+        "The Jobs are parked after their current step, and go on at the next start. Press ^C again to stop at once.",
+    );
     tokio::select! {
         () = tenant.close() => Ok(Exit::Success),
         stopped = next_signal(signals) => stopped.map(|()| Exit::Interrupted),

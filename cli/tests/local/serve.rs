@@ -1,15 +1,28 @@
 //! `bloomery serve`: the real binary, as HTTP clients use it.
 
+mod faults;
+
 use super::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
 use reqwest::{Client, RequestBuilder, StatusCode};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr};
 
+/// A script that asks the user a question, and then answers.
+const ASKS: &str = "
+conversations:
+  - name: asks
+    turns:
+      - {calls: [{name: ask_user, arguments: {text: 'Whom?', choices: [Jane, Joe]}}]}
+      - {say: Hello.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
 /// A running server.
 struct Server {
     child: Child,
-    /// Keeps the standard error of the server open.
-    _stderr: Lines<BufReader<ChildStderr>>,
+    /// The next lines of the server's standard error.
+    stderr: Lines<BufReader<ChildStderr>>,
     url: String,
     token: String,
 }
@@ -17,18 +30,28 @@ struct Server {
 impl Server {
     /// Starts a server with the Skill `greeter` in its memory, and waits until it listens.
     async fn start(setup: &Setup) -> Self {
+        Self::start_on(setup, "0").await
+    }
+
+    /// Starts a server on a port.
+    async fn start_on(setup: &Setup, port: &str) -> Self {
         setup.write("memory/greeter/skill.yaml", SKILL);
         let url = setup.url();
         let model = ["--model", "scripted", "--model-url", &url, "--patience", "5"];
-        let mut child = setup.command(&[&["serve", "--port", "0"], model.as_slice()].concat()).spawn().unwrap();
+        let mut child = setup.command(&[&["serve", "--port", port], model.as_slice()].concat()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut next = async |prefix: &str| {
             let line = tokio::time::timeout(TIMEOUT, lines.next_line()).await.unwrap().unwrap().unwrap();
             line.strip_prefix(prefix).unwrap_or_else(|| panic!("{prefix}: {line}")).to_owned()
         };
-        let url = next("Serving ").await;
+        let page = next("Serving ").await;
+        let url = page.split_once("/#token=").unwrap().0.to_owned();
         let token = next("Authorization: Bearer ").await;
-        Self { child, _stderr: lines, url, token }
+        Self { child, stderr: lines, url, token }
+    }
+
+    fn get(&self, path: &str) -> RequestBuilder {
+        Client::new().get(format!("{}{path}", self.url)).bearer_auth(&self.token)
     }
 
     fn post(&self, path: &str, body: &'static str) -> RequestBuilder {
@@ -61,6 +84,53 @@ async fn a_client_chats_with_a_skill_and_reads_the_job() {
     assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     let exit = tokio::time::timeout(TIMEOUT, server.child.wait()).await.unwrap().unwrap();
     assert_eq!(exit.code(), Some(0));
+}
+
+/// Returns the number of an event of a stream of events.
+fn id(event: &str) -> u64 {
+    event.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().parse().unwrap()
+}
+
+/// Reads a stream of events until one has this name. Returns the event.
+async fn wait_for_event(server: &Server, path: &str, name: &str) -> String {
+    let mut response = server.get(path).send().await.unwrap();
+    let mut text = String::new();
+    let found = tokio::time::timeout(TIMEOUT, async {
+        loop {
+            let chunk = response.chunk().await.unwrap().unwrap();
+            text.push_str(std::str::from_utf8(&chunk).unwrap());
+            // The last part is not complete yet.
+            let complete = text.rsplit_once("\n\n").map_or("", |(complete, _)| complete);
+            if let Some(event) = complete.split("\n\n").find(|event| event.contains(name)) {
+                return event.to_owned();
+            }
+        }
+    });
+    found.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_restart_loses_nothing() {
+    let setup = Setup::new(ASKS).await;
+    let mut server = Server::start(&setup).await;
+    let body = r#"{"goal": "Greet", "skillSlug": "greeter"}"#;
+    let response = server.post("/api/chat", body).send().await.unwrap();
+    let job = response.headers()["location"].to_str().unwrap().to_owned();
+    let asked = wait_for_event(&server, &format!("{job}/events"), "event: user.asked").await;
+    server.child.kill().await.unwrap();
+
+    let mut server = Server::start(&setup).await;
+    let line = tokio::time::timeout(TIMEOUT, server.stderr.next_line()).await.unwrap().unwrap().unwrap();
+    assert_eq!(line, format!("Jobs that go on: {}", job.rsplit('/').next().unwrap()));
+    let reply = r#"{"question": "q-1", "text": "Jane"}"#;
+    let replied = server.post(&format!("{job}/replies"), reply).send().await.unwrap();
+    assert_eq!(replied.status(), StatusCode::ACCEPTED);
+    // The client goes on after its last event.
+    let request = server.get(&format!("{job}/events")).header("last-event-id", id(&asked).to_string());
+    let events = tokio::time::timeout(TIMEOUT, async { request.send().await.unwrap().text().await.unwrap() });
+    let events = events.await.unwrap();
+    assert_eq!(id(&events), id(&asked) + 1);
+    assert!(events.contains("event: user.replied\n") && events.contains("event: conversation.finished\n"), "{events}");
 }
 
 #[tokio::test]

@@ -79,7 +79,7 @@ fn find(
         several => {
             let names: Vec<&str> = several.iter().map(|directory| directory.name.as_str()).collect();
             Err(Error::invalid(format!(
-                "several Skills have a Job {key}. Select one with --skill: {}",
+                "several Skills have a Job {key}. Select one with `options.skill`: {}",
                 names.join(", ")
             )))
         }

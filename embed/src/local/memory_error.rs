@@ -18,7 +18,7 @@ pub fn log_error(error: &bloomery_journal::Error) -> Error {
         }
         bloomery_journal::Error::Unsupported { dir, what, detail } => Error::invalid(format!(
             "the memory {} does not support {what} ({detail}). Without it, two processes could write the same log: name a \
-             directory on a local disk with --memory",
+             directory on a local disk with `options.memory`",
             text::directory(dir)
         )),
         bloomery_journal::Error::Broken { file, line, reason } => Error::failed(format!(
@@ -44,18 +44,21 @@ fn not_writable(dir: &Path, error: &io::Error) -> Error {
     let owner = dir.ancestors().find_map(|dir| fs::metadata(dir).ok()).map(|dir| dir.uid());
     let owner = owner.map(|uid| format!(" It belongs to user {uid}.")).unwrap_or_default();
     Error::invalid(format!(
-        "the memory {} is not writable: {error}.{owner} It may be another tenant's: name one of yours with --memory",
+        "the memory {} is not writable: {error}.{owner} It may be another tenant's: name one of yours with `options.memory`",
         text::directory(dir)
     ))
 }
 
 fn read_only(dir: &Path, error: &io::Error) -> Error {
-    Error::invalid(format!("the memory {} is read-only: {error}. Name another one with --memory", text::directory(dir)))
+    Error::invalid(format!(
+        "the memory {} is read-only: {error}. Name another one with `options.memory`",
+        text::directory(dir)
+    ))
 }
 
 fn full(dir: &Path, error: &io::Error) -> Error {
     Error::invalid(format!(
-        "no space left for the memory {}: {error}. Free some space, or name another memory with --memory. The log is kept, \
+        "no space left for the memory {}: {error}. Free some space, or name another memory with `options.memory`. The log is kept, \
          and the Job can be resumed from it",
         text::directory(dir)
     ))

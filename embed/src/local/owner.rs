@@ -19,7 +19,7 @@ pub fn check(dir: &Path) -> Result<(), Error> {
     match (owner(dir), owner(Path::new("/proc/self"))) {
         (Ok(owner), Ok(me)) if owner != me => Err(Error::invalid(format!(
             "the memory {} belongs to user {owner}, and you are user {me}: it may be another tenant's. Name one of yours with \
-             --memory",
+             `options.memory`",
             text::directory(dir)
         ))),
         (Err(error), _) if error.kind() == io::ErrorKind::PermissionDenied => Err(unusable(dir, &error)),

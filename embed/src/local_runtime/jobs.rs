@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::event::JobEvent;
 use crate::job::{JobStatus, JobSummary};
+use crate::local::drive_mark::DriveMark;
 use crate::local::job_state::JobState;
 use crate::local::key::key_fault;
 use crate::local::memory_error::log_error;
@@ -16,7 +17,7 @@ use bloomery_journal::files::Disk;
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A Job of a memory, without its state.
 #[derive(Debug)]
@@ -49,6 +50,11 @@ impl StoredJob {
         Ok(Self { directory, inputs })
     }
 
+    /// Returns the key of the Job.
+    pub(super) fn key(&self) -> &str {
+        &self.inputs.part.run_key
+    }
+
     /// Reads the state of the Job from its log.
     ///
     /// # Errors
@@ -74,9 +80,7 @@ impl StoredJob {
 
     /// Opens the log of the Job.
     pub(super) fn log(&self) -> Log {
-        let source = self.inputs.source();
-        let segments = Segments::new(Disk, self.directory.log(&self.inputs.part.run_key));
-        Log { segments, chain: Chain::new(source.clone()), source }
+        Log::new(self.directory.log(self.key()), self.inputs.source())
     }
 }
 
@@ -89,6 +93,20 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// Opens the log in a directory. Its events have this source.
+    pub(super) fn new(dir: PathBuf, source: String) -> Self {
+        Self { segments: Segments::new(Disk, dir), chain: Chain::new(source.clone()), source }
+    }
+
+    /// Reads the next segment in a thread, as [`Log::next_segment`] does. Returns `None` if the runtime of tokio ends.
+    pub(super) async fn read(mut self) -> Option<(Self, Result<Option<Vec<JobEvent>>, Error>)> {
+        let read = move || {
+            let segment = self.next_segment();
+            (self, segment)
+        };
+        tokio::task::spawn_blocking(read).await.ok()
+    }
+
     /// Reads the next segment. Returns `None` if the log has no more events yet.
     ///
     /// # Errors
@@ -119,6 +137,25 @@ pub(super) fn list(memory: &Path) -> Result<Vec<JobSummary>, Error> {
         directories.iter().flat_map(|directory| directory.job_keys().into_iter().map(move |key| (directory, key)));
     // Jobs of an older memory, and Jobs that cannot be read, are left out.
     Ok(jobs.filter_map(|(directory, key)| summary(directory, key)).collect())
+}
+
+/// Returns the Jobs of a memory that have not ended and that no process drives, sorted by Skill and key. Children are left out, because
+/// their parents drive them. A memory that does not exist has none.
+///
+/// # Errors
+/// If the memory cannot be read.
+pub(super) fn interrupted(memory: &Path) -> Result<Vec<JobSummary>, Error> {
+    let mut jobs = list(memory)?;
+    jobs.retain(|summary| !summary.phase.is_terminal() && is_interrupted(memory, summary));
+    Ok(jobs)
+}
+
+/// Returns whether a Job that has not ended is one that no process drives, and no child.
+fn is_interrupted(memory: &Path, JobSummary { job, skill, .. }: &JobSummary) -> bool {
+    let directory = SkillDirectory::new(memory, skill);
+    let is_marked = DriveMark::set(&directory.log(job)).is_none();
+    let part = RunDocument::read_required(&directory, job).map(|document| document.part);
+    !is_marked && part.is_ok_and(|part| part.depth == 1 && !part.validates)
 }
 
 fn summary(directory: &SkillDirectory, key: String) -> Option<JobSummary> {

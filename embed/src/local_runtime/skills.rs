@@ -3,10 +3,19 @@
 use crate::error::{Error, ErrorKind};
 use crate::local::memory;
 use crate::run::options::RunOptions;
+use crate::run::scripts::LocalScripts;
 use crate::run::server::{self, Server};
-use crate::run::skill;
-use crate::skill::{SkillState, SkillTool, allows};
-use bloomery_engine::tool::ListedTool;
+use crate::run::skill::{self, LoadedSkill};
+use crate::skill::{SkillState, SkillTool};
+use bloomery_crds::Digest;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{ResourceDeclaration, ResourceType};
+use bloomery_engine::catalogue;
+use bloomery_engine::decisions::Decisions;
+use bloomery_engine::run::Run;
+use bloomery_engine::tool::{CatalogueTool, ListedTool};
+use bloomery_mcp::StderrListener;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{SkillTools, Tools};
 use std::io;
@@ -38,18 +47,31 @@ fn state(memory: &Path, name: String) -> SkillState {
     }
 }
 
-/// Lists the tools of the MCP server of a Skill that its policy allows. Blocks until the server has answered.
+/// Lists the tools of a Skill that its policy allows: those of its MCP server, its scripts if they may run, and the core tools of a Job that
+/// binds all its resources. Blocks until the server has answered.
 ///
 /// # Errors
-/// If there is no such Skill, or its server cannot be used.
+/// If there is no such Skill, or its server or its scripts cannot be used.
 pub(super) fn tools(options: &RunOptions, name: &str) -> Result<Vec<SkillTool>, Error> {
     let loaded = skill::find(&options.memory, name, false, &[])?.loaded;
+    let listed = listed_tools(options, &loaded)?;
+    Ok(allowed_tools(&loaded, listed))
+}
+
+/// Lists the tools of the MCP server of a Skill, and its scripts if they may run.
+fn listed_tools(options: &RunOptions, skill: &LoadedSkill) -> Result<Vec<ListedTool>, Error> {
     let Server { mcp, program } = match server::from_options(&options.mcp)? {
         Some(server) => server,
-        None => server::from_skill(&loaded)?,
+        None => server::from_skill(skill)?,
     };
-    let client = server::client(mcp.as_ref(), program.as_ref(), Arc::new(|_: &str| {}), &Redactor::default());
-    let tools = SkillTools::new(client.map_err(|error| Error::invalid(error.to_string()))?);
+    let listener = || -> StderrListener { Arc::new(|_: &str| {}) };
+    let client = server::client(mcp.as_ref(), program.as_ref(), listener(), &Redactor::default());
+    let mut tools = SkillTools::new(client.map_err(|error| Error::invalid(error.to_string()))?);
+    // Dropping the scripts removes their files.
+    let scripts = LocalScripts::write(&skill.spec, options.allow_scripts)?;
+    if let Some(scripts) = &scripts {
+        tools = tools.with_scripts(scripts.client(listener(), Redactor::default()), &skill.spec);
+    }
     let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let listed = runtime.block_on(Box::pin(async {
@@ -58,12 +80,52 @@ pub(super) fn tools(options: &RunOptions, name: &str) -> Result<Vec<SkillTool>, 
         listed
     }));
     runtime.shutdown_background();
-    let listed = listed.map_err(|error| Error::new(ErrorKind::Unavailable, error.message))?;
-    Ok(listed.into_iter().filter(|tool| allows(&loaded.spec, &tool.name)).map(shown).collect())
+    listed.map_err(|error| Error::new(ErrorKind::Unavailable, error.message))
 }
 
-fn shown(tool: ListedTool) -> SkillTool {
-    let ListedTool { name, description, input_schema, .. } = tool;
+/// Returns the tools that the model of a Job sees before a selection.
+fn allowed_tools(skill: &LoadedSkill, listed: Vec<ListedTool>) -> Vec<SkillTool> {
+    let fixed = catalogue::fix(&run_with_all_resources(skill), listed);
+    fixed.into_iter().filter(|tool| tool.visible).map(shown).collect()
+}
+
+/// Returns the inputs of a Job that binds all resources of its Skill. The values of the resources only select the core tools.
+fn run_with_all_resources(skill: &LoadedSkill) -> Run {
+    let bound = |declared: &ResourceDeclaration| {
+        let source = match declared.kind {
+            ResourceType::Filesystem => ResourceSource::Mount { path: "/".to_owned(), read_only: false },
+            ResourceType::ApiEndpoint => ResourceSource::Value("https://example.com".to_owned()),
+            ResourceType::ConnectionString | ResourceType::Credential => {
+                ResourceSource::ForServer { secret: String::new(), key: String::new() }
+            }
+        };
+        BoundResource { name: declared.name.clone(), kind: declared.kind, source }
+    };
+    Run {
+        run_key: String::new(),
+        job: None,
+        skill_name: skill.name.clone(),
+        skill: skill.spec.clone(),
+        revision: Digest::of_bytes(b""),
+        goal: String::new(),
+        limits: EffectiveLimits::DEFAULT,
+        resources: skill.spec.resources.iter().map(bound).collect(),
+        context_window: 0,
+        continues: None,
+        people: true,
+        pins: None,
+        tenant_tools: Vec::new(),
+        allowed_effects: None,
+        decisions: Decisions::Log,
+        depth: 1,
+        can_have_children: true,
+        has_notes: true,
+        max_output: 0,
+    }
+}
+
+fn shown(tool: CatalogueTool) -> SkillTool {
+    let CatalogueTool { name, description, input_schema, .. } = tool;
     SkillTool { name, description, input_schema }
 }
 
@@ -78,7 +140,7 @@ metadata: {name: desk}
 spec:
   displayName: The desk
   problem: {statement: Help}
-  policy: {tools: {allowed: ['read_*', note], blocked: [read_secret]}}
+  policy: {tools: {allowed: ['read_*', note], blocked: [read_secret, write_file]}}
   resources:
     - {name: notes, type: filesystem, required: true, description: The notes}
     - {name: key, type: credential}
@@ -129,13 +191,37 @@ spec:
     }
 
     #[test]
-    fn the_policy_decides_on_the_tools() {
+    fn the_policy_decides_on_the_tools_of_the_server_and_the_core_tools() {
         let memory = tempfile::tempdir().unwrap();
         fs::create_dir(memory.path().join("desk")).unwrap();
         fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
         let loaded = skill::find(memory.path(), "desk", false, &[]).unwrap().loaded;
-        for (tool, is_expected) in [("read_order", true), ("note", true), ("read_secret", false), ("refund", false)] {
-            assert_eq!(allows(&loaded.spec, tool), is_expected, "{tool}");
+        let listed = ["read_order", "note", "read_secret", "refund"].map(|name| ListedTool {
+            name: name.to_owned(),
+            input_schema: serde_json::json!({"type": "object"}),
+            ..ListedTool::default()
+        });
+        let tools = allowed_tools(&loaded, listed.to_vec());
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        for (tool, is_expected) in [
+            ("read_order", true),
+            ("note", true),
+            ("read_secret", false),
+            ("refund", false),
+            ("list_files", true),
+            ("write_file", false),
+            ("ask_user", true),
+        ] {
+            assert_eq!(names.contains(&tool), is_expected, "{tool}: {names:?}");
         }
+    }
+
+    #[test]
+    fn a_skill_without_a_server_has_core_tools() {
+        let memory = tempfile::tempdir().unwrap();
+        fs::create_dir(memory.path().join("desk")).unwrap();
+        fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
+        let tools = tools(&RunOptions::new(memory.path()), "desk").unwrap();
+        assert!(tools.iter().any(|tool| tool.name == "ask_user"), "{tools:?}");
     }
 }

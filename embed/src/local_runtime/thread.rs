@@ -1,6 +1,7 @@
 //! The thread of a Job. The driver of a Job is not `Send`, so each Job has a thread with a runtime of its own.
 
-use super::running::{Place, RunningJobs};
+use super::inbox::Letter;
+use super::running::{Place, Printed, RunningJobs};
 use crate::error::Error;
 use crate::local::job_state::JobState;
 use crate::run::execute::{Execution, begin_attempt};
@@ -8,7 +9,6 @@ use crate::run::options::RunOptions;
 use crate::run::prepare::{self, PreparedJob};
 use crate::run::view::RunView;
 use bloomery_crds::report::{ExternalWait, Projection};
-use bloomery_engine::people::Statement;
 use bloomery_http::progress::ProgressObserver;
 use bloomery_mcp::StderrListener;
 use bloomery_redact::Redactor;
@@ -29,8 +29,10 @@ const STACK_BYTES: usize = 8 << 20;
 pub(super) enum Begin {
     /// It is new.
     New,
+    /// It was parked or interrupted, and goes on.
+    Continue(String),
     /// It was parked or interrupted, and a person has made a statement.
-    Resume(String, Statement),
+    Resume(String, Letter),
     /// It was parked or interrupted, and is cancelled.
     Cancel(String),
 }
@@ -77,7 +79,9 @@ impl<'a> Ready<'a> {
         let redactor = Redactor::default();
         let (job, mut inputs) = match &begin {
             Begin::New => prepare::new_job(options, redactor)?,
-            Begin::Resume(key, _) | Begin::Cancel(key) => prepare::resume(options, key, redactor)?,
+            Begin::Continue(key) | Begin::Resume(key, _) | Begin::Cancel(key) => {
+                prepare::resume(options, key, redactor)?
+            }
         };
         let key = inputs.part.run_key.clone();
         let state = JobState::read(&job.directory, &inputs)?;
@@ -90,13 +94,11 @@ impl<'a> Ready<'a> {
         inputs.run.people = true;
         let place = jobs.take_place(&key)?;
         match (begin, &place) {
-            (Begin::New, _) => {}
+            (Begin::New | Begin::Continue(_), _) => {}
             // If the Job has a place already, another caller has resumed it meanwhile.
-            (Begin::Resume(key, statement), _) => drop(jobs.deliver(&key, statement)),
+            (Begin::Resume(key, letter), _) => drop(jobs.deliver(&key, letter)),
             (Begin::Cancel(_), Some(place)) => place.stop.request(StopReason::Cancelled),
-            (Begin::Cancel(key), None) => {
-                jobs.cancel(&key);
-            }
+            (Begin::Cancel(key), None) => drop(jobs.cancel(&key)),
         }
         Ok((key, place.map(|place| Self { job, inputs, place })))
     }
@@ -113,7 +115,7 @@ impl<'a> Ready<'a> {
         let Self { job, inputs, place } = self;
         let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let (view, trace) = (NoView, Trace::default());
+        let (view, trace) = (JobView(place.printed()), Trace::default());
         let skills = vec![job.document.revision.skill.clone()];
         let (people, stop) = (&place.inbox, &place.stop);
         let execution = Execution { job, inputs, people, view: &view, trace: &trace, stop, skills };
@@ -125,17 +127,17 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Shows nothing: hosts read the log.
+/// Shows nothing, because hosts read the log. It only passes on that events are durable.
 #[derive(Debug)]
-struct NoView;
+struct JobView(Printed);
 
-impl Observer for NoView {
+impl Observer for JobView {
     fn state_changed(&self, _: Projection) {}
 
     fn waiting(&self, _: Option<ExternalWait>) {}
 }
 
-impl RunView for NoView {
+impl RunView for JobView {
     fn print(&self, lines: &str) {
         tracing::warn!("{lines}");
     }
@@ -151,6 +153,6 @@ impl RunView for NoView {
     }
 
     fn events(&self) -> Box<dyn Write + Send> {
-        Box::new(io::sink())
+        Box::new(self.0.clone())
     }
 }

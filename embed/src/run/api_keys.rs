@@ -10,7 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// The option that names API keys.
-const OPTION: &str = "--api-key-file";
+const OPTION: &str = "`options.model.api_key_file`";
+
+/// The name of a key in the parts of a Job that name the Secret of a key. Run documents have it, so it stays the same.
+const LABEL: &str = "--api-key-file";
 
 /// The files with the keys that the options name.
 #[derive(Debug, Default)]
@@ -34,7 +37,7 @@ impl ApiKeys {
                 Some((model, file)) => (Some(model), file),
                 None => (None, value.as_str()),
             };
-            let key = secret_file(file.as_ref(), OPTION)
+            let key = secret_file(file.as_ref(), LABEL)
                 .and_then(check_one_line)
                 .map_err(|fault| Error::invalid(format!("{OPTION}: {fault}")));
             let Some(key) = errors.collect(key) else { continue };

@@ -42,6 +42,8 @@ pub struct LocalEpoch<'a> {
     pub allows_scripts: bool,
     /// The directory of the log, in its memory.
     pub directory: &'a SkillDirectory,
+    /// The memories of other tenants, which the Job must not read.
+    pub other_memories: &'a [PathBuf],
     /// The unique name for the files of this process.
     pub writer: &'a str,
     /// The time for which a failing model or MCP server is retried.
@@ -81,8 +83,10 @@ impl LocalEpoch<'_> {
         let tools = self.tools(scripts.as_ref()).map_err(unusable)?;
         let tools = CheckedTools { tools, skill: self.skill, view };
         let dir = directory.dir.as_path();
-        // File tools must not reach the memory.
-        let hidden = memory::all_directories(directory.memory());
+        // File tools must not reach the memory, or another one.
+        let mut hidden = memory::all_directories(directory.memory());
+        hidden
+            .extend(self.other_memories.iter().filter(|dir| dir.is_dir()).flat_map(|dir| memory::all_directories(dir)));
         let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
         let core =
             CoreTools::for_job(inputs, dir, writer, focus::DEFAULT_BUDGET_BYTES, AddressPolicy::for_local_machine())

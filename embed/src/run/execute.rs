@@ -7,6 +7,7 @@ use super::view::RunView;
 use super::{resources, server};
 use crate::error::Error;
 use crate::local::SKILL_FILE;
+use crate::local::drive_mark::DriveMark;
 use crate::local::job_state::JobState;
 use crate::local::skill_directory::SkillDirectory;
 use bloomery_crds::children::{self, ChildProgress, ChildRequest, ChildState, VisibleSkill};
@@ -31,8 +32,11 @@ use std::path::{Path, PathBuf};
 pub fn begin_attempt(job: &PreparedJob<'_>, inputs: &mut Inputs, state: &JobState) -> Result<(), Error> {
     let resources = &inputs.part.resources;
     resources::check_available(resources)?;
+    if let Some(root) = &job.options.root {
+        resources::check_within(resources, root)?;
+    }
     // Links in the memory may have changed too.
-    resources::check_outside_memory(resources, &job.options.memory)?;
+    job.options.all_memories().try_for_each(|memory| resources::check_outside_memory(resources, memory))?;
     job.document.program.iter().try_for_each(server::check_program)?;
     // Each attempt claims one epoch of the log, so it has the number of the next epoch.
     inputs.part.attempt = u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
@@ -82,6 +86,7 @@ impl Execution<'_> {
             program: document.program.as_ref(),
             allows_scripts: options.allow_scripts,
             directory,
+            other_memories: &options.other_memories,
             writer,
             patience: options.patience,
             people,
@@ -89,6 +94,8 @@ impl Execution<'_> {
             view,
             stop,
         };
+        // After a takeover, the other process has the mark until it stops.
+        let _mark = DriveMark::set(&directory.log(&inputs.part.run_key));
         let announce = || {
             let (key, name) = (&inputs.part.run_key, &directory.name);
             let log = directory.log(key);

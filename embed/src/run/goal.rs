@@ -13,10 +13,10 @@ const MAX_GOAL_BYTES: usize = 8192;
 pub fn read(options: &RunOptions) -> Result<String, Error> {
     let Some(goal) = options.goal.as_deref() else { return Err(missing(options)) };
     if goal.trim().is_empty() {
-        return Err(Error::invalid("--goal must not be empty"));
+        return Err(Error::invalid("`options.goal` must not be empty"));
     }
     if goal.len() > MAX_GOAL_BYTES {
-        return Err(Error::invalid(format!("--goal has {} bytes; the limit is {MAX_GOAL_BYTES}", goal.len())));
+        return Err(Error::invalid(format!("`options.goal` has {} bytes; the limit is {MAX_GOAL_BYTES}", goal.len())));
     }
     Ok(goal.to_owned())
 }
@@ -25,9 +25,9 @@ pub fn read(options: &RunOptions) -> Result<String, Error> {
 fn missing(options: &RunOptions) -> Error {
     let is_goal = |word: &String| word == "--goal" || word.starts_with("--goal=");
     Error::invalid(if options.mcp.command.iter().any(is_goal) {
-        "--goal is an argument of the program here, like all words after --mcp-command: write --goal before --mcp-command, or write \
+        "`options.goal` is an argument of the program here, like all words after `options.mcp.command`: write `options.goal` before `options.mcp.command`, or write \
          ';' after the arguments of the program"
     } else {
-        "--goal is missing"
+        "`options.goal` is missing"
     })
 }

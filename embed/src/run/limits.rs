@@ -18,7 +18,7 @@ pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
     if limits.is_empty() {
         return Ok(None);
     }
-    from_json(limits, "--limit").map(Some)
+    from_json(limits, "`options.limits`").map(Some)
 }
 
 /// Returns limits in the form that [`read`] parses.
@@ -46,7 +46,7 @@ pub fn ineffective_warnings(requested: Option<&Limits>, effective: &EffectiveLim
         .filter(|(_, requested, effective, _)| requested > effective)
         .map(|(name, requested, effective, unit)| {
             format!(
-                "--limit {name}={requested}{unit}: the Skill's limit of {effective}{unit} applies, because a run can only lower it. Raise it \
+                "`options.limits` {name}={requested}{unit}: the Skill's limit of {effective}{unit} applies, because a run can only lower it. Raise it \
                  in the Skill's `engine.limits`"
             )
         })
@@ -64,14 +64,16 @@ fn parse_limit(name: &str, value: &str) -> Result<(String, Value), Error> {
     if !KNOWN.contains(&name) {
         let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
         return Err(Error::invalid(format!(
-            "--limit {name}: there is no such limit. The limits are {}.{near}",
+            "`options.limits` {name}: there is no such limit. The limits are {}.{near}",
             KNOWN.join(", ")
         )));
     }
     if name == "duration" && value != "0" && !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Error::invalid(format!("--limit duration={value}: it has no unit: write {value}s for seconds")));
+        return Err(Error::invalid(format!(
+            "`options.limits` duration={value}: it has no unit: write {value}s for seconds"
+        )));
     }
-    let not_positive = || Error::invalid(format!("--limit {name}: must be more than 0"));
+    let not_positive = || Error::invalid(format!("`options.limits` {name}: must be more than 0"));
     if value.starts_with('-') {
         return Err(not_positive());
     }
@@ -80,7 +82,7 @@ fn parse_limit(name: &str, value: &str) -> Result<(String, Value), Error> {
         return Err(not_positive());
     }
     let limit = (name.to_owned(), value);
-    let parsed = from_json(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
+    let parsed = from_json(Map::from_iter([limit.clone()]), &format!("`options.limits` {name}"))?;
     if parsed.duration.is_some_and(|duration| whole_seconds(&duration) == 0) { Err(not_positive()) } else { Ok(limit) }
 }
 

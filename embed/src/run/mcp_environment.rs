@@ -44,20 +44,20 @@ fn fault(name: &str) -> Option<String> {
     if let Some((name, _)) = name.split_once('=') {
         let shown = text::sanitized_line(name);
         return Some(format!(
-            "--mcp-env {shown}=...: give the name of a variable without a value, because the value would be stored in clear \
-             text: set {shown} in the environment, and use --mcp-env {shown}"
+            "`options.mcp.env` {shown}=...: give the name of a variable without a value, because the value would be stored in clear \
+             text: set {shown} in the environment, and use `options.mcp.env` {shown}"
         ));
     }
     let shown = text::sanitized_line(name);
     match env::var(name) {
         Ok(value) if value.len() > MAX_VALUE_BYTES => Some(format!(
-            "--mcp-env {shown}: its value has more than {MAX_VALUE_BYTES} bytes, which is too long to be redacted: write it to a \
+            "`options.mcp.env` {shown}: its value has more than {MAX_VALUE_BYTES} bytes, which is too long to be redacted: write it to a \
              file, and pass its path"
         )),
         Ok(_) => None,
         Err(env::VarError::NotPresent) => {
-            Some(format!("--mcp-env {shown}: the environment has no such variable: set and export it"))
+            Some(format!("`options.mcp.env` {shown}: the environment has no such variable: set and export it"))
         }
-        Err(env::VarError::NotUnicode(_)) => Some(format!("--mcp-env {shown}: its value is not valid UTF-8")),
+        Err(env::VarError::NotUnicode(_)) => Some(format!("`options.mcp.env` {shown}: its value is not valid UTF-8")),
     }
 }

@@ -58,7 +58,7 @@ pub fn find(options: &ModelOptions, names: Option<&[&str]>, env: Env<'_>) -> Res
         if let Some(fault) = credential::in_url(base_url) {
             errors.add(Error::invalid(format!(
                 "the URL of the model {fault}, and would be stored in clear text: write the key to a file, and name the file \
-                 with --api-key-file"
+                 with `options.model.api_key_file`"
             )));
             continue;
         }
@@ -112,7 +112,7 @@ fn vendor(options: &ModelOptions, env: Env<'_>) -> Result<&'static Vendor, Error
     if let Some(name) = &options.provider {
         return vendor::by_name(name).ok_or_else(|| {
             let known: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.name).collect();
-            Error::invalid(format!("--provider must be one of {}", known.join(", ")))
+            Error::invalid(format!("`options.model.provider` must be one of {}", known.join(", ")))
         });
     }
     let by_model = options.model.as_deref().and_then(vendor::by_model);
@@ -123,7 +123,7 @@ fn vendor(options: &ModelOptions, env: Env<'_>) -> Result<&'static Vendor, Error
     by_model.or(by_address).or(by_variable).ok_or_else(|| {
         let keys: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.key_variable).collect();
         Error::invalid(format!(
-            "no model is configured: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md describes a \
+            "no model is configured: set {}, or name a server that needs no key with `options.model.model_url` (docs/how-to/run-locally.md describes a \
              scripted one)",
             keys.join(" or ")
         ))
@@ -167,8 +167,10 @@ fn from_environment(
             // Another server of the provider's protocol may need no key.
             return Ok(None);
         }
-        let message =
-            format!("{} requires a key: set {}, or use --api-key-file", endpoint.base_url, vendor.key_variable);
+        let message = format!(
+            "{} requires a key: set {}, or use `options.model.api_key_file`",
+            endpoint.base_url, vendor.key_variable
+        );
         return Err(Error::invalid(message));
     };
     if !is_one_line(&value) {

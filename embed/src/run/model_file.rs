@@ -24,7 +24,7 @@ pub fn endpoints(file: &str, options: &ModelOptions, names: Option<&[&str]>) -> 
     let mut errors = Errors::default();
     if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && options.api_key_file.is_empty() {
         errors.add(Error::invalid(format!(
-            "{file}: a Model has its key in a Secret, which exists only on a cluster: use --api-key-file"
+            "{file}: a Model has its key in a Secret, which exists only on a cluster: use `options.model.api_key_file`"
         )));
     }
     if models.iter().any(|(_, model)| model.spec.ca.is_some()) {

@@ -1,7 +1,8 @@
 //! The options of a Job on this machine. The options of `bloomery run` have the same names.
 
 use bloomery_crds::v1alpha1::CoreNote;
-use std::path::PathBuf;
+use std::iter::once;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The options of a Job: the memory, the programs and servers that it uses, and its parameters.
@@ -21,6 +22,8 @@ pub struct RunOptions {
     pub bootstrap: bool,
     /// The directory of the memory.
     pub memory: PathBuf,
+    /// The memories of other tenants, or directories with memories. No Job can bind or read what is in them.
+    pub other_memories: Vec<PathBuf>,
     /// The model.
     pub model: ModelOptions,
     /// The MCP server, instead of that of the Skill.
@@ -53,6 +56,7 @@ impl RunOptions {
             project_path: None,
             bootstrap: false,
             memory: memory.into(),
+            other_memories: Vec::new(),
             model: ModelOptions::default(),
             mcp: McpOptions::default(),
             allow_scripts: false,
@@ -62,6 +66,11 @@ impl RunOptions {
             memory_scope: Vec::new(),
             patience: Self::DEFAULT_PATIENCE,
         }
+    }
+
+    /// Returns the memory, and those of other tenants.
+    pub fn all_memories(&self) -> impl Iterator<Item = &Path> {
+        once(&self.memory).chain(&self.other_memories).map(PathBuf::as_path)
     }
 }
 

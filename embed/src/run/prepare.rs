@@ -160,8 +160,8 @@ fn check_usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> 
 pub fn resume<'a>(options: &'a RunOptions, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Error> {
     if let Some(file) = options.skill.as_deref().filter(|skill| skill::is_file(skill)) {
         return Err(Error::invalid(format!(
-            "--skill {file}: a resumed Job uses the Skill with which it was started, which is stored beside its log. Leave \
-             --skill out. If several Skills have a Job {key}, give the name of the Skill"
+            "`options.skill` {file}: a resumed Job uses the Skill with which it was started, which is stored beside its log. Leave \
+             `options.skill` out. If several Skills have a Job {key}, give the name of the Skill"
         )));
     }
     owner::check(&options.memory)?;
@@ -198,12 +198,12 @@ fn continued_job(directory: &SkillDirectory, key: Option<&str>) -> Result<Option
         Ok(record) if record.outcome.is_some() => {
             Ok(Some(ContinuedJob { name: key.to_owned(), run_key: key.to_owned() }))
         }
-        Ok(_) => Err(Error::invalid(format!("--continues {key}: its record does not say how it ended"))),
+        Ok(_) => Err(Error::invalid(format!("`options.continues` {key}: its record does not say how it ended"))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::invalid(format!(
-            "--continues {key}: the Skill {} has no Job {key} that has ended; `bloomery get` lists its Jobs",
+            "`options.continues` {key}: the Skill {} has no Job {key} that has ended; `bloomery get` lists its Jobs",
             directory.name
         ))),
-        Err(error) => Err(Error::invalid(format!("--continues {key}: its record cannot be read: {error}"))),
+        Err(error) => Err(Error::invalid(format!("`options.continues` {key}: its record cannot be read: {error}"))),
     }
 }
 
@@ -220,13 +220,13 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
     Ok(inputs)
 }
 
-/// Binds the resources, and checks that their files are in the root, and not in the memory.
+/// Binds the resources, and checks that their files are in the root, and not in a memory.
 fn bind_resources(options: &RunOptions, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &options.resources, options.project_path.as_deref())?;
     if let Some(root) = &options.root {
         resources::check_within(&bound, root)?;
     }
-    resources::check_outside_memory(&bound, &options.memory).map(|()| bound)
+    options.all_memories().try_for_each(|memory| resources::check_outside_memory(&bound, memory)).map(|()| bound)
 }
 
 /// Returns the core notes that `--memory-scope` names, if it is given.
@@ -238,7 +238,11 @@ fn memory_scope_of(options: &RunOptions) -> Option<Vec<CoreNote>> {
 fn check_memory_scope(options: &RunOptions, skill: &LoadedSkill) -> Result<(), Error> {
     let faults = memory_scope::faults(&skill.spec, memory_scope_of(options).as_deref());
     let reasons: Vec<&str> = faults.iter().filter_map(|fault| Some(fault.split_once(": ")?.1)).collect();
-    if reasons.is_empty() { Ok(()) } else { Err(Error::invalid(format!("--memory-scope: {}", reasons.join(" ")))) }
+    if reasons.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("`options.memory_scope`: {}", reasons.join(" "))))
+    }
 }
 
 /// Returns a unique key that contains the current time.
@@ -283,7 +287,7 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
         None if directory.record(key).exists() => {
             let record = directory.record(key);
             return Err(Error::invalid(format!(
-                "{} is the record of a Job without a log: use another --run-key",
+                "{} is the record of a Job without a log: use another `options.run_key`",
                 record.display()
             )));
         }
@@ -293,8 +297,7 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
         return Ok(());
     }
     let message = format!(
-        "the Skill {} already has a Job {key} with other parameters: use another --run-key, or resume that Job with \
-         --resume {key}",
+        "the Skill {} already has a Job {key} with other parameters: use another `options.run_key`, or resume that Job",
         directory.name
     );
     Err(Error::new(ErrorKind::Conflict, message))

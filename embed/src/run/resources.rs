@@ -59,7 +59,7 @@ pub fn bind(
             None if resource.required == Some(true) => {
                 let (name, kind) = (&resource.name, resource.kind);
                 faults.push(format!(
-                    "{name}: the Skill requires this {kind}: add --resource {name}={}.",
+                    "{name}: the Skill requires this {kind}: add `options.resources` {name}={}.",
                     placeholder(kind)
                 ));
             }
@@ -93,7 +93,7 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
         None => Ok(()),
         Some((name, path)) => Err(Error::invalid(format!(
             "{name}: {path} is in the memory {}, and an agent must not reach its own log: bind another path, or name \
-             another memory with --memory",
+             another memory with `options.memory`",
             text::directory(memory)
         ))),
     }
@@ -133,7 +133,7 @@ pub fn unused_secret_warnings(declared: &[ResourceDeclaration], bound: &[BoundRe
     unused.map(|BoundResource { name, kind, .. }| {
         format!(
             "{name}: this {kind} is redacted but not used: no bound endpoint names it in `auth`, and MCP servers do not receive \
-             bound secrets. To pass a secret to a program, use --mcp-env"
+             bound secrets. To pass a secret to a program, use `options.mcp.env`"
         )
     })
     .collect()
@@ -285,9 +285,9 @@ mod tests {
     #[case::absent(
         ResourceType::Filesystem,
         None,
-        "codebase: the Skill requires this filesystem: add --resource codebase=PATH."
+        "codebase: the Skill requires this filesystem: add `options.resources` codebase=PATH."
     )]
-    #[case::secret(ResourceType::Credential, None, "--resource codebase=@FILE.")]
+    #[case::secret(ResourceType::Credential, None, "`options.resources` codebase=@FILE.")]
     #[case::no_path(
         ResourceType::Filesystem,
         Some("/no/such/path"),

@@ -41,8 +41,8 @@ impl LocalScripts {
         let path = env::var_os("PATH").unwrap_or_default();
         let bridge = find_bridge(own.as_deref().and_then(Path::parent), &path).ok_or_else(|| {
             Error::invalid(format!(
-                "--allow-scripts: the program {BRIDGE}, which runs the scripts of a Skill, is neither beside this program nor in PATH: \
-                 build it with `cargo build --package bloomery-bridge`, or leave out --allow-scripts"
+                "`options.allow_scripts`: the program {BRIDGE}, which runs the scripts of a Skill, is neither beside this program nor in PATH: \
+                 build it with `cargo build --package bloomery-bridge`, or leave out `options.allow_scripts`"
             ))
         })?;
         let dir = env::temp_dir().join(format!("bloomery-scripts-{}", unique_writer()));
@@ -108,7 +108,7 @@ pub fn missing_note(revision: &Revision, is_allowed: bool) -> Option<String> {
     let tools: Vec<String> = scripts::tools_of(&revision.spec).into_keys().collect();
     (!is_allowed && !tools.is_empty()).then(|| {
         format!(
-            "the Skill {} runs without its scripts {}: --allow-scripts runs them on this machine, as your user",
+            "the Skill {} runs without its scripts {}: `options.allow_scripts` runs them on this machine, as your user",
             revision.skill,
             tools.join(", ")
         )

@@ -48,8 +48,8 @@ pub fn from_options(options: &McpOptions) -> Result<Option<Server>, Error> {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
             if let Some(fault) = credential::in_arguments(&program.argv) {
                 return Err(Error::invalid(format!(
-                    "--mcp-command: the argument {fault}, and would be stored in clear text: put the credential into a variable of \
-                     the environment, and name the variable with --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
+                    "`options.mcp.command`: the argument {fault}, and would be stored in clear text: put the credential into a variable of \
+                     the environment, and name the variable with `options.mcp.env` (docs/how-to/bring-your-own-mcp-server.md)"
                 )));
             }
             check_program(&program)?;
@@ -71,7 +71,7 @@ pub fn from_skill(skill: &LoadedSkill) -> Result<Server, Error> {
             return Ok(Server { mcp: Some(checked_endpoint(uri)?), program: None });
         }
         return Err(Error::invalid(format!(
-            "the MCP server of the Skill {} exists only on a cluster: name another one with --mcp URL or --mcp-command PROGRAM",
+            "the MCP server of the Skill {} exists only on a cluster: name another one with `options.mcp.url` URL or `options.mcp.command` PROGRAM",
             skill.name
         )));
     }
@@ -83,7 +83,7 @@ pub fn missing_note(revision: &Revision, program: Option<&McpProgram>) -> Option
     let tools = lint::server_tools(&revision.spec);
     (revision.mcp.is_none() && program.is_none() && !tools.is_empty()).then(|| {
         format!(
-            "the Skill {} runs without its tools {}, because it has no MCP server: name one with --mcp URL or --mcp-command PROGRAM",
+            "the Skill {} runs without its tools {}, because it has no MCP server: name one with `options.mcp.url` URL or `options.mcp.command` PROGRAM",
             revision.skill,
             tools.join(", ")
         )
@@ -116,7 +116,7 @@ fn checked_endpoint(url: &str) -> Result<McpEndpoint, Error> {
     if let Some(fault) = credential::in_url(url) {
         return Err(Error::invalid(format!(
             "the MCP server: its URL {fault}, and would be stored in clear text: use a program as a proxy that reads the \
-             credential from the environment, with --mcp-command and --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
+             credential from the environment, with `options.mcp.command` and `options.mcp.env` (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }
     let route = ClientOptions { addresses: Some(AddressPolicy::for_local_machine()), ..ClientOptions::default() };
@@ -134,7 +134,7 @@ pub fn check_program(program: &McpProgram) -> Result<(), Error> {
     let path = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     let mut errors = Errors::default();
     if let Some(fault) = program_fault(name, &path) {
-        errors.add(Error::invalid(format!("--mcp-command {name}: {fault}")));
+        errors.add(Error::invalid(format!("`options.mcp.command` {name}: {fault}")));
     }
     errors.collect(mcp_environment::check(program));
     errors.into_result(())

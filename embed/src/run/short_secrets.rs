@@ -14,7 +14,7 @@ const MAX_READ_BYTES: u64 = 4096;
 /// Returns a warning for each short secret. The warning does not contain the value.
 pub fn warnings(document: &RunDocument, models: &[ModelEndpoint]) -> Vec<String> {
     let variables = document.program.iter().flat_map(mcp_environment::values);
-    let variables = variables.map(|(name, value)| (format!("--mcp-env {name}"), value.into_bytes()));
+    let variables = variables.map(|(name, value)| (format!("`options.mcp.env` {name}"), value.into_bytes()));
     let bound = document.part.resources.iter().filter_map(|resource| match &resource.source {
         ResourceSource::Secret(file) => Some((resource.name.clone(), read(&file.path)?)),
         _ => None,

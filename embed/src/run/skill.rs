@@ -175,8 +175,8 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
     let known: Vec<&str> = templates::names().collect();
     format!(
-        "there is no {}, and no template is called {:?}.{near} The templates are {}. --bootstrap creates a minimal Skill of that \
-         name. --skill FILE uses a Skill in a file",
+        "there is no {}, and no template is called {:?}.{near} The templates are {}. `options.bootstrap` creates a minimal Skill of that \
+         name. `options.skill` FILE uses a Skill in a file",
         directory.dir.join(SKILL_FILE).display(),
         directory.name,
         known.join(", ")
@@ -218,7 +218,7 @@ impl SkillSelector {
             let Some(wanted) = self.name.as_deref().or(self.directory.as_deref()) else {
                 let (file, first) = (self.file.display(), names.first().map_or("NAME", String::as_str));
                 return Err(Finding::of_file(format!(
-                    "the file has several Skills: select one, such as --skill {file}#{first}. It has {}",
+                    "the file has several Skills: select one, such as `options.skill` {file}#{first}. It has {}",
                     names.join(", ")
                 )));
             };

@@ -1,4 +1,4 @@
-//! The figures of a run, as a table for people and as JSON for programs.
+//! The figures of a run, as a table for people and as JSON for programs. `gateway/benches` contains this file too.
 
 use serde::Serialize;
 use std::fmt::Write;

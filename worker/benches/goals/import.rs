@@ -2,7 +2,8 @@
 //! and the memory.
 
 use crate::figures::{Figures, ms};
-use crate::process::{COMMAND_LINE, memory};
+use crate::memory::memory;
+use crate::process::COMMAND_LINE;
 use crate::times::median;
 use serde_json::{Value, json};
 use std::ffi::OsStr;

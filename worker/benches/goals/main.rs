@@ -18,6 +18,7 @@ mod floor;
 mod gate;
 mod import;
 mod job;
+mod memory;
 mod player;
 mod prefix;
 mod process;

@@ -2,6 +2,7 @@
 
 use crate::figures::{Figures, ms};
 use crate::job::Job;
+use crate::memory::{Memory, memory};
 use crate::servers::{Plan, Servers};
 use crate::skill::{self, WINDOW};
 use crate::times::median;
@@ -26,13 +27,6 @@ const LARGE_RESULT_BYTES: usize = 4_000;
 
 /// The length of an answer that is larger than what a worker may keep in memory, in bytes.
 const ENORMOUS_RESULT_BYTES: usize = 64 << 20;
-
-/// The memory of a process, in MiB.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
-    now: f64,
-    pub(crate) peak: f64,
-}
 
 /// Measures the time from the start of a process to the first request that the model receives, without an MCP server.
 pub(crate) async fn measure_start(figures: &mut Figures, root: &Path) {
@@ -118,14 +112,4 @@ async fn memory_after<const N: usize>(root: &Path, window: u64, result: usize, s
     }
     child.kill().await.unwrap();
     measured.try_into().unwrap()
-}
-
-/// Returns the memory of a process that runs.
-pub(crate) fn memory(id: u32) -> Memory {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-    let mib = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
-    };
-    Memory { now: mib("VmRSS:"), peak: mib("VmHWM:") }
 }

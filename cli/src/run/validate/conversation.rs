@@ -108,6 +108,7 @@ impl<'a> Conversations<'a> {
             program: program.as_ref(),
             allows_scripts: self.allows_scripts,
             directory: &directory,
+            other_memories: &[],
             writer: &self.writer,
             patience: self.patience,
             people: &Nobody,

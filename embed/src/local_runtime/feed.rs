@@ -1,0 +1,175 @@
+//! Feeds: the events of a Job, which one reader reads for all its subscribers.
+
+use super::jobs::Log;
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::event::JobEvent;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// The interval at which the log of a Job is read that this process does not drive.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The size of the data of recent events that a feed keeps, in bytes of JSON. It keeps the last segment of the log in any case.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The feeds of Jobs with subscribers, by key.
+#[derive(Debug, Default)]
+pub(super) struct Feeds(Mutex<BTreeMap<String, Weak<Feed>>>);
+
+impl Feeds {
+    /// Returns the feed of a Job. If it has none, a reader begins to read `log`, and ends when the feed is dropped. `is_driven` returns
+    /// whether this process drives the Job and wakes the feed.
+    pub(super) fn join(&self, key: &str, log: Log, is_driven: impl Fn() -> bool + Send + 'static) -> Arc<Feed> {
+        let mut feeds = self.feeds();
+        let existing = feeds.get(key).and_then(Weak::upgrade);
+        // A new feed tries again to read a log that could not be read.
+        if let Some(feed) = existing.filter(|feed| !matches!(feed.state().end, Some(Err(_)))) {
+            return feed;
+        }
+        feeds.retain(|_, feed| feed.strong_count() > 0);
+        let feed = Arc::new(Feed::new());
+        feeds.insert(key.to_owned(), Arc::downgrade(&feed));
+        tokio::spawn(read(Arc::downgrade(&feed), Arc::clone(&feed.wake), log, is_driven));
+        feed
+    }
+
+    /// Makes the reader of a Job read on.
+    pub(super) fn wake(&self, key: &str) {
+        if let Some(feed) = self.feeds().get(key).and_then(Weak::upgrade) {
+            feed.wake.notify_one();
+        }
+    }
+
+    fn feeds(&self) -> MutexGuard<'_, BTreeMap<String, Weak<Feed>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The recent events of a Job. Subscribers take events at their own pace. A slow subscriber costs the others nothing.
+#[derive(Debug)]
+pub(super) struct Feed {
+    state: Mutex<FeedState>,
+    /// Changes when there is news for subscribers.
+    changed: watch::Sender<()>,
+    wake: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct FeedState {
+    /// The recent events without gaps, with the sizes of their data.
+    recent: VecDeque<(Arc<JobEvent>, usize)>,
+    bytes: usize,
+    /// True once the reader has reached the end of the log.
+    is_live: bool,
+    /// The end of the Job, or the error of the log, after the recent events.
+    end: Option<Result<(), Error>>,
+}
+
+/// The news of a feed for a subscriber.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The next event.
+    Event(Arc<JobEvent>),
+    /// The feed does not have the next event any more.
+    Gone,
+    /// There is no next event yet.
+    Pending {
+        /// Whether the reader has reached the end of the log.
+        is_live: bool,
+    },
+    /// The Job has ended, or its log cannot be read.
+    End(Result<(), Error>),
+}
+
+impl Feed {
+    /// Creates a feed without events.
+    pub(super) fn new() -> Self {
+        Self { state: Mutex::default(), changed: watch::Sender::new(()), wake: Arc::default() }
+    }
+
+    /// Returns a receiver of the message that there is news.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Returns the news for a subscriber at a cursor.
+    pub(super) fn news(&self, after: Cursor) -> News {
+        let state = self.state();
+        let next = after.next_seq();
+        let at = match state.recent.front() {
+            Some((first, _)) if next < first.seq => return News::Gone,
+            Some((first, _)) => usize::try_from(next - first.seq).unwrap_or(usize::MAX),
+            None => 0,
+        };
+        match (state.recent.get(at), &state.end) {
+            (Some((event, _)), _) => News::Event(Arc::clone(event)),
+            (None, Some(end)) => News::End(end.clone()),
+            (None, None) => News::Pending { is_live: state.is_live },
+        }
+    }
+
+    /// Adds what the reader has read: a segment, the end of the log so far, or an error. Returns whether there can be no further events.
+    pub(super) fn add(&self, read: Result<Option<Vec<JobEvent>>, Error>) -> bool {
+        let mut state = self.state();
+        match read {
+            Ok(Some(segment)) => state.add(segment),
+            Ok(None) if state.is_live => return false,
+            Ok(None) => state.is_live = true,
+            Err(error) => state.end = Some(Err(error)),
+        }
+        let has_ended = state.end.is_some();
+        drop(state);
+        self.changed.send_replace(());
+        has_ended
+    }
+
+    fn state(&self) -> MutexGuard<'_, FeedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FeedState {
+    /// Adds a segment, and removes older events that are too many.
+    fn add(&mut self, segment: Vec<JobEvent>) {
+        let kept = segment.len();
+        for event in segment {
+            if event.is_last {
+                self.end = Some(Ok(()));
+            }
+            let bytes = event.data.to_string().len();
+            self.bytes += bytes;
+            self.recent.push_back((Arc::new(event), bytes));
+        }
+        while self.bytes > MAX_BYTES && self.recent.len() > kept {
+            self.bytes -= self.recent.pop_front().map_or(0, |(_, bytes)| bytes);
+        }
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        // Ends the reader.
+        self.wake.notify_one();
+    }
+}
+
+/// Reads a log for a feed, until the Job ends, the log cannot be read, or the feed is dropped.
+async fn read(feed: Weak<Feed>, wake: Arc<Notify>, mut log: Log, is_driven: impl Fn() -> bool) {
+    loop {
+        let Some((returned, segment)) = log.read().await else { return };
+        log = returned;
+        let is_at_end = matches!(segment, Ok(None));
+        if feed.upgrade().is_none_or(|feed| feed.add(segment)) {
+            return;
+        }
+        if is_at_end && is_driven() {
+            wake.notified().await;
+        } else if is_at_end {
+            // This process may begin to drive the Job meanwhile.
+            let _ = tokio::time::timeout(POLL_INTERVAL, wake.notified()).await;
+        }
+    }
+}
