@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 /// many requests, a failure, and a runtime that cannot answer now.
 const COMMON_ERRORS: [u16; 8] = [400, 401, 403, 404, 405, 429, 500, 503];
 
-/// The statuses of errors in a body: its size, its media type, and its fields.
-const BODY_ERRORS: [u16; 3] = [413, 415, 422];
+/// The statuses of errors in a body: its time, its size, its media type, and its fields.
+const BODY_ERRORS: [u16; 4] = [408, 413, 415, 422];
 
 /// The path of the document, which needs no identity.
 pub(super) const DOCUMENT_PATH: &str = "/openapi.json";
