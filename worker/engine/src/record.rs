@@ -5,6 +5,7 @@
 
 mod calls;
 mod form;
+mod groups;
 mod iban;
 mod needs;
 mod writings;

@@ -1,7 +1,7 @@
 //! Account numbers in the international form (IBAN). People write them in groups of four, and tools expect them without spaces.
 
 /// The lengths of an IBAN without spaces.
-const LENGTHS: std::ops::RangeInclusive<usize> = 15..=34;
+pub(super) const LENGTHS: std::ops::RangeInclusive<usize> = 15..=34;
 
 /// The longest IBAN with spaces, in bytes.
 const MAX_SPACED_BYTES: usize = 42;
@@ -13,14 +13,14 @@ pub(super) fn compact(text: &str) -> Option<String> {
     }
     let compact: String = text.split(' ').collect::<String>().to_ascii_uppercase();
     let bytes = compact.as_bytes();
-    let has_form = LENGTHS.contains(&bytes.len()) && begins_iban(bytes);
+    let has_form = LENGTHS.contains(&bytes.len()) && begins(bytes);
     (has_form && remainder(bytes) == 1).then_some(compact)
 }
 
 /// Returns the IBANs that a text begins with: each number of groups that is one.
 pub(super) fn leading(text: &str) -> impl Iterator<Item = (usize, String)> {
     // Most texts are none, and their groups are not read.
-    let text = if begins_iban(text.as_bytes()) { text } else { "" };
+    let text = if begins(text.as_bytes()) { text } else { "" };
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b' ';
     let length = text.as_bytes().iter().take(MAX_SPACED_BYTES + 1).take_while(is_part).count();
     let groups = text.get(..length).unwrap_or_default();
@@ -29,7 +29,7 @@ pub(super) fn leading(text: &str) -> impl Iterator<Item = (usize, String)> {
 }
 
 /// Returns whether a text begins with the letters of a country and two check digits.
-fn begins_iban(text: &[u8]) -> bool {
+pub(super) fn begins(text: &[u8]) -> bool {
     matches!(text, [a, b, c, d, ..] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic() && c.is_ascii_digit() && d.is_ascii_digit())
 }
 

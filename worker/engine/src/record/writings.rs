@@ -1,6 +1,7 @@
 //! The texts that people wrote or bound, indexed by the tokens in them.
 
 use super::form::{self, MAX_VALUE_BYTES};
+use super::groups;
 use super::iban;
 use std::collections::BTreeSet;
 
@@ -69,11 +70,23 @@ impl Writings {
 
 impl Writing {
     fn new(text: String) -> Self {
+        let (mut places, mut numbers, mut end_of_groups) = (Vec::new(), BTreeSet::new(), 0);
         let starts = text.char_indices().filter(|(at, c)| *c != ' ' && begins_token(&text, *at));
-        let mut places: Vec<(u128, u32)> =
-            starts.filter_map(|(at, _)| Some((first_bytes(text.get(at..)?, 0), u32::try_from(at).ok()?))).collect();
+        for (at, _) in starts {
+            // A group of an account number is no token.
+            if at < end_of_groups {
+                continue;
+            }
+            let (Some(rest), Ok(place)) = (text.get(at..), u32::try_from(at)) else { continue };
+            places.push((first_bytes(rest, 0), place));
+            let grouped = groups::length(rest);
+            end_of_groups = grouped.map_or(end_of_groups, |length| at + length);
+            // The first group of a card number is no amount.
+            if grouped.is_none() || !begins_number(rest) {
+                numbers.extend(numbers_at(&text, at));
+            }
+        }
         places.sort_unstable();
-        let numbers = places.iter().flat_map(|(_, at)| numbers_at(&text, *at)).collect();
         Self { text, places, numbers }
     }
 
@@ -95,8 +108,7 @@ impl Writing {
 }
 
 /// Returns the numbers and account numbers that begin at a place.
-fn numbers_at(text: &str, at: u32) -> Vec<String> {
-    let at = usize::try_from(at).unwrap_or(usize::MAX);
+fn numbers_at(text: &str, at: usize) -> Vec<String> {
     let rest = text.get(at..).unwrap_or_default();
     // `EUR50`
     let skipped = currency_length(rest).filter(|length| rest.get(*length..).is_some_and(begins_number)).unwrap_or(0);
@@ -261,6 +273,14 @@ mod tests {
     #[case::the_scheme_in_another_case("See https://own.com/A", "HTTPS://Own.com/A")]
     #[case::a_final_slash("See https://own.com", "https://own.com/")]
     #[case::the_host_of_a_url("See https://own.com/a?b", "own.com")]
+    #[case::an_iban_with_wrong_check_digits(
+        "to FR15 2004 1010 0505 0001 3M02 606",
+        "FR15 2004 1010 0505 0001 3M02 606"
+    )]
+    #[case::a_card("Use 4111 1111 1111 1234, please", "4111 1111 1111 1234")]
+    #[case::an_amount_before_an_iban("Pay 50 to FR14 2004 1010 0505 0001 3M02 606", "50")]
+    #[case::an_amount_after_an_iban("Pay FR14 2004 1010 0505 0001 3M02 606 50 EUR", "50")]
+    #[case::the_year_of_a_date("Pay on 12 May 2026", "2026")]
     fn a_whole_token_of_a_text_is_found(#[case] text: &str, #[case] value: &str) {
         assert!(writings(text).contain(value));
     }
@@ -287,6 +307,12 @@ mod tests {
     #[case::the_password_of_a_url("See https://user:pw@evil.com", "pw@evil.com")]
     #[case::after_a_time("At 10:30", "30")]
     #[case::a_homoglyph("Mail ada@own.com", "аda@own.com")]
+    #[case::a_group_of_an_iban("Pay 50 to FR14 2004 1010 0505 0001 3M02 606", "606")]
+    #[case::a_middle_group_of_an_iban("Pay 50 to FR14 2004 1010 0505 0001 3M02 606", "2004")]
+    #[case::a_group_of_an_iban_after_a_label("IBAN:FR15 2004 1010 0505 0001 3M02 606.", "606")]
+    #[case::some_groups_of_an_iban("to DE89 3704 0044 0532 0130 00", "0044 0532")]
+    #[case::the_first_group_of_a_card("Use 4111 1111 1111 1234", "4111")]
+    #[case::the_last_group_of_a_card("Use 4111 1111 1111 1234.", "1234")]
     #[case::nothing("Mail ada@own.com", " ")]
     fn anything_else_is_not_found(#[case] text: &str, #[case] value: &str) {
         assert!(!writings(text).contain(value));
