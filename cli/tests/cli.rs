@@ -367,7 +367,7 @@ mod tests {
         let rulings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let passed: Vec<_> = rulings.as_array().unwrap().iter().map(|ruling| &ruling["passed"]).collect();
         assert_eq!(passed, [false, false, true]);
-        assert_eq!(rulings[1]["verdict"], "Hold");
+        assert_eq!(rulings[1]["verdict"], "hold");
         assert_eq!(rulings[1]["reasons"][0], "Large payments");
         assert!(String::from_utf8_lossy(&output.stderr).ends_with("3 calls in 1 case: 2 are not as expected\n"));
     }

@@ -1,7 +1,7 @@
 //! Replays the calls of a case through the engine. The engine decides as in a run: only the model, the tools and people are scripted.
 
 use super::inputs;
-use super::test_file::{Case, Expected, TestedCall};
+use super::test_file::{Case, CaseVerdict, TestedCall};
 use super::untested;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{DetectedIntent, GateReason, Stage, Verdict};
@@ -32,10 +32,10 @@ pub struct CallRuling {
     /// The tool.
     pub tool: String,
     /// The first verdict on the call. None if the Job had ended before. A call of `subgoal_done` that closes no step counts as denied.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<CaseVerdict>,
     /// The expected verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<Expected>,
+    pub expected: Option<CaseVerdict>,
     /// The reasons of the verdict, or the outcome of the Job that had ended.
     pub reasons: Vec<String>,
     /// Whether the verdict and the reasons are as expected.
@@ -242,12 +242,12 @@ impl Replay<'_> {
             .map(|(at, call)| {
                 let ruled = self.rulings.get(at);
                 let of_rules = ruled.map(|(_, _, reasons)| reasons.as_slice()).unwrap_or_default();
-                let verdict = ruled.map(|(_, verdict, _)| *verdict);
+                let verdict = ruled.map(|(_, verdict, _)| CaseVerdict::from(*verdict));
                 let fault = untested::fault(call, &self.conversation.run().skill, &self.tools, of_rules);
                 let details = of_rules.iter().map(|reason| reason.detail.clone());
                 let of_end = ended.clone().filter(|_| ruled.is_none());
                 let reasons: Vec<String> = details.chain(of_end).chain(fault.clone()).collect();
-                let has_verdict = call.expect.is_none_or(|expected| verdict == Some(expected.into()));
+                let has_verdict = call.expect.is_none_or(|expected| verdict == Some(expected));
                 let has_reason =
                     call.reason.as_ref().is_none_or(|text| reasons.iter().any(|reason| reason.contains(text)));
                 CallRuling {
@@ -264,12 +264,12 @@ impl Replay<'_> {
     }
 }
 
-impl From<Expected> for Verdict {
-    fn from(expected: Expected) -> Self {
-        match expected {
-            Expected::Allow => Self::Allow,
-            Expected::Hold => Self::Hold,
-            Expected::Deny => Self::Deny,
+impl From<Verdict> for CaseVerdict {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Allow => Self::Allow,
+            Verdict::Hold => Self::Hold,
+            Verdict::Deny => Self::Deny,
         }
     }
 }

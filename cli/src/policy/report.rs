@@ -21,7 +21,7 @@ pub fn format(rulings: &[CallRuling], format: Option<DataOutput>) -> Result<Stri
 
 fn row(ruling: &CallRuling) -> [String; 6] {
     let CallRuling { case, call, tool, verdict, expected, reasons, passed } = ruling;
-    let shown = |text: Option<String>| text.map_or_else(|| "-".to_owned(), |text| text.to_lowercase());
+    let shown = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     [
         sanitized_line(case),
         format!("{call} {}", sanitized_line(tool)),

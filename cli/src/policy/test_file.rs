@@ -64,17 +64,17 @@ pub struct TestedCall {
     pub failed: Option<String>,
     /// The expected verdict.
     #[serde(default)]
-    pub expect: Option<Expected>,
+    pub expect: Option<CaseVerdict>,
     /// A text that the reasons must contain.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// An expected verdict.
+/// A verdict, in the spelling of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
-pub enum Expected {
+pub enum CaseVerdict {
     /// The call is made.
     Allow,
     /// The call waits for people.

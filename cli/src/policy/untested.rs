@@ -1,6 +1,6 @@
 //! Calls of a case whose denial tests no rule: their tool or an argument does not exist, or only the schema of the tool refuses them.
 
-use super::test_file::{Expected, TestedCall};
+use super::test_file::{CaseVerdict, TestedCall};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::v1alpha1::{GateReason, SkillSpec};
 use bloomery_engine::condition::Signature;
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Returns the reason why the denial of a call tests no rule. `reasons` are those of the verdict. A case that gives the reason of the
 /// denial means it. A Skill that allows rules without a tool means the names that do not exist.
 pub fn fault(call: &TestedCall, skill: &SkillSpec, tools: &[ListedTool], reasons: &[RulingReason]) -> Option<String> {
-    if call.expect != Some(Expected::Deny) || call.reason.is_some() {
+    if call.expect != Some(CaseVerdict::Deny) || call.reason.is_some() {
         return None;
     }
     let allows_unmatched = skill.policy.as_ref().and_then(|policy| policy.allow_unmatched) == Some(true);
