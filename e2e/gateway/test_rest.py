@@ -102,6 +102,10 @@ class Rest(Case):
         self.assertEqual(self.refusal("/api/jobs", Host="evil.example")[0], 403)
         self.assertEqual(self.refusal("/api/jobs/none")[0], 404)
 
+
+class Document(Case):
+    """The OpenAPI document. Its many requests use up the rate limit of a server, so it has a server of its own."""
+
     def test_the_openapi_document_is_what_the_server_does(self):
         with tempfile.TemporaryDirectory() as work:
             command = [os.environ["SCHEMATHESIS"], "run", self.server.url + "/openapi.json", "--header", f"Authorization: Bearer {self.server.token}"]

@@ -111,6 +111,8 @@ test('the token of the address stays in this tab only, and the first visit is sm
   page = await newPage();
   const client = await page.createCDPSession();
   await client.send('Network.enable');
+  // An earlier test has filled the cache.
+  await client.send('Network.setCacheDisabled', { cacheDisabled: true });
   let bytes = 0;
   client.on('Network.loadingFinished', ({ encodedDataLength }) => { bytes += encodedDataLength; });
   const asked = [];
@@ -133,7 +135,7 @@ test('Skills have their resources, features and tools', async () => {
       if (details.closest('article').innerText.includes('The desk')) details.open = true;
     }
   });
-  for (const text of ['Keep the notes of an office', 'notes: file system, required', 'The last line is a name', 'The Skill has no server with tools.']) await see(text);
+  for (const text of ['Keep the notes of an office', 'notes: file system, required', 'The last line is a name', 'ask_user']) await see(text);
   await inspect('skills');
 });
 
