@@ -70,8 +70,8 @@ struct Begun {
 impl Begun {
     async fn answer<T: Tenant>(self, tenant: &T) -> Result<Answer, Problem> {
         let Self { job, after, awaits_input, before } = self;
-        let text = answer::follow(tenant, &job, after, awaits_input).await?;
-        Answer::new(tenant, &job, text, &before).await
+        let answer = answer::follow(tenant, &job, after, awaits_input).await?;
+        Answer::new(tenant, &job, answer, &before).await
     }
 }
 

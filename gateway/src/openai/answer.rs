@@ -10,6 +10,13 @@ use bloomery_engine::event::{FullResult, QuestionId};
 use futures::StreamExt;
 use serde_json::{Map, Value};
 use std::pin::pin;
+use std::time::{Duration, Instant};
+
+/// The longest wait for a status that includes the answer.
+const STATUS_WAIT: Duration = Duration::from_secs(3);
+
+/// The interval between two reads of the status.
+const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The answer to the last message of a chat.
 #[derive(Debug)]
@@ -21,9 +28,14 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Creates an answer with the usage of the Job since `before`.
-    pub(super) async fn new<T: Tenant>(tenant: &T, job: &str, text: String, before: &Usage) -> Result<Self, Problem> {
-        let mut usage = tenant.status(job).await?.status.usage;
+    /// Creates an answer that is in the log at `seq`, with the usage of the Job since `before`.
+    pub(super) async fn new<T: Tenant>(
+        tenant: &T,
+        job: &str,
+        (text, seq): (String, u64),
+        before: &Usage,
+    ) -> Result<Self, Problem> {
+        let mut usage = usage_at(tenant, job, seq).await?;
         usage.input_tokens = usage.input_tokens.saturating_sub(before.input_tokens);
         usage.cached_input_tokens = usage.cached_input_tokens.saturating_sub(before.cached_input_tokens);
         usage.output_tokens = usage.output_tokens.saturating_sub(before.output_tokens);
@@ -31,20 +43,33 @@ impl Answer {
     }
 }
 
-/// Follows a Job after a position in its log until it ends or waits for a person, and returns its answer. If `awaits_input` is true, the
+/// Returns the usage of a Job, once its status includes an event. On a cluster, the status follows the log after a moment. A status that
+/// does not follow within [`STATUS_WAIT`] is used as it is.
+async fn usage_at<T: Tenant>(tenant: &T, job: &str, seq: u64) -> Result<Usage, Problem> {
+    let end = Instant::now() + STATUS_WAIT;
+    loop {
+        let JobStatus { status, .. } = tenant.status(job).await?;
+        if status.log.events >= seq || Instant::now() >= end {
+            return Ok(status.usage);
+        }
+        tokio::time::sleep(STATUS_INTERVAL).await;
+    }
+}
+
+/// Follows a Job after a position in its log until it ends or waits for a person. Returns its answer, and the number of its last event. If `awaits_input` is true, the
 /// requests that are open before the first input after the position do not count. All others are those that are open now.
 pub(super) async fn follow<T: Tenant>(
     tenant: &T,
     job: &str,
     after: Cursor,
     awaits_input: bool,
-) -> Result<String, Problem> {
+) -> Result<(String, u64), Problem> {
     let mut events = pin!(tenant.events(job, after).await?);
     let (mut has_input, mut may_wait) = (!awaits_input, false);
     while let Some(event) = events.next().await {
         let event = event?;
         if event.is_last {
-            return Ok(end(job, &event));
+            return Ok((end(job, &event), event.seq));
         }
         match event.kind.as_str() {
             "user.replied" | "user.message" => (has_input, may_wait) = (true, true),
@@ -57,7 +82,7 @@ pub(super) async fn follow<T: Tenant>(
             && may_wait
             && let Some(text) = open(tenant, job).await?
         {
-            return Ok(text);
+            return Ok((text, event.seq));
         }
     }
     let detail = format!("The events of the Job {job} ended before the Job. Send the request again.");
