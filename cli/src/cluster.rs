@@ -36,8 +36,7 @@ pub fn block_on(command: impl Future<Output = Result<Exit, Error>>) -> Result<Ex
 /// # Errors
 /// If there is no usable kubeconfig.
 pub async fn open(args: &ClusterArgs) -> Result<Cluster, Error> {
-    // Fails if the process already has a TLS provider, which is then used.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    bloomery_http::install_tls_provider();
     let mut config = config(args).await?;
     config.read_timeout = Some(REQUEST_TIMEOUT);
     // The timeout starts again with each request.

@@ -88,8 +88,7 @@ impl LocalRuntime {
     }
 
     fn with(tenants: BTreeMap<String, Arc<Shared>>, memories: Option<(PathBuf, RunOptions)>) -> Self {
-        // This fails if a provider of cryptography is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        bloomery_http::install_tls_provider();
         Self { tenants: Mutex::new(tenants), memories }
     }
 

@@ -103,8 +103,7 @@ fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<(), Box<dyn
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    // An error means that a provider is already installed, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    bloomery_http::install_tls_provider();
     tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build()
 }
 

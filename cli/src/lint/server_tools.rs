@@ -60,8 +60,7 @@ fn read_file(file: &Path) -> Result<Vec<ListedTool>, String> {
 }
 
 fn list(url: &str) -> Result<Vec<ListedTool>, String> {
-    // This fails if a provider of cryptography is installed already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    bloomery_http::install_tls_provider();
     let endpoint = McpEndpoint { url: url.to_owned() };
     let client = Client::restricted(AddressPolicy::for_local_machine(), &endpoint, Redactor::default());
     let client = client.map_err(|error| error.to_string())?.without_credentials();

@@ -16,8 +16,7 @@ const RETRIES: [&str; 2] = ["bloomery_models", "bloomery_worker::driver::wait"];
 /// Prepares this process for conversations: selects the cryptography of its connections, and sends the worker's diagnostics to the
 /// screen and the trace. Those about retries go only to the trace.
 pub fn start(screen: &Screen, trace: &Trace, redactor: &Redactor) {
-    // This fails if a provider of cryptography is installed already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    bloomery_http::install_tls_provider();
     // rmcp logs each refused connection as an error. The MCP client itself reports the connections that matter.
     let levels = Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::OFF);
     let without_retries = levels.clone().with_targets(RETRIES.map(|module| (module, LevelFilter::OFF)));

@@ -32,8 +32,8 @@ const READERS: usize = 16;
 /// # Errors
 /// If the arguments cannot be used, or the server fails.
 pub fn run(args: &ServeArgs) -> Result<Exit, Error> {
-    // The check of the options creates a client. This fails if a provider of cryptography is installed already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    // The check of the options creates a client.
+    bloomery_http::install_tls_provider();
     let options = options(args)?;
     // Other diagnostics may contain secrets of Jobs. Each Job has a trace without them.
     let own = Targets::new().with_target("bloomery_embed", LevelFilter::WARN);

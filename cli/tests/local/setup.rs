@@ -48,8 +48,7 @@ impl Setup {
     }
 
     async fn with_model(model: ModelServer) -> Self {
-        // This fails if another test has installed it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        bloomery_http::install_tls_provider();
         let model = model.start("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("skill.yaml"), SKILL).unwrap();

@@ -69,8 +69,7 @@ impl Connections {
     /// # Errors
     /// If the configuration cannot be used.
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
-        // This fails if a provider of cryptography is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        bloomery_http::install_tls_provider();
         let mut anonymous = config.clone();
         anonymous.auth_info = AuthInfo::default();
         Ok(Self { server: config.cluster_url.to_string(), anonymous: pair(anonymous)?, own: pair(config.clone())? })

@@ -54,13 +54,19 @@ pub struct ClientOptions {
     pub addresses: Option<AddressPolicy>,
 }
 
+/// Selects the TLS provider of this process. A provider that is installed already stays.
+pub fn install_tls_provider() {
+    // The only error is that the process has a provider.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// Builds a client for the server of `url`: HTTP/1.1, no redirects, no retries, no proxy of the environment.
 ///
 /// An idle connection is kept for `idle_timeout`. The system's root certificates are only read for https: they cost memory, and
 /// an image for plain http may lack them.
 ///
 /// # Panics
-/// `reqwest` panics if the process has no default TLS provider.
+/// `reqwest` panics if the process has no default TLS provider: call [`install_tls_provider`] first.
 pub fn client(url: &str, idle_timeout: Duration, options: ClientOptions) -> Result<reqwest::Client, Error> {
     let ClientOptions { root_certificates, proxy, addresses } = options;
     if let Some(addresses) = &addresses {

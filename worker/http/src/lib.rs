@@ -16,6 +16,7 @@ mod pauses;
 
 pub use backoff::Backoff;
 pub use client::{
-    CONNECT_TIMEOUT, ClientOptions, Error, IDLE_TIMEOUT, check_address, client, is_https, origin, root_cause,
+    CONNECT_TIMEOUT, ClientOptions, Error, IDLE_TIMEOUT, check_address, client, install_tls_provider, is_https, origin,
+    root_cause,
 };
 pub use pauses::Pauses;

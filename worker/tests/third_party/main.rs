@@ -41,8 +41,7 @@ mod tests {
         }
 
         pub(crate) async fn at(url: String) -> Self {
-            // Fails if another test has installed the provider.
-            let _ = rustls::crypto::ring::default_provider().install_default();
+            bloomery_http::install_tls_provider();
             let docs = BoundResource {
                 name: "docs".into(),
                 kind: ResourceType::ApiEndpoint,

@@ -50,8 +50,7 @@ struct Api {
 impl Api {
     /// Starts the API. Returns it and its URL.
     async fn start(respond: impl Fn(&Received) -> Response + Send + Sync + 'static) -> (Self, String) {
-        // Fails if another test has installed the provider.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        bloomery_http::install_tls_provider();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let api = Self { respond: Arc::new(respond), received: Arc::default() };
@@ -241,7 +240,7 @@ async fn raw(answer: &'static [u8]) -> String {
             let _ = stream.shutdown().await;
         }
     });
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    bloomery_http::install_tls_provider();
     url
 }
 
@@ -278,7 +277,7 @@ async fn an_unreachable_endpoint_fails_the_call() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    bloomery_http::install_tls_provider();
     let why = failed(call_tool(&local(&url), HTTP_REQUEST, &json!({"method": "POST"})).await);
     assert!(why.starts_with("Nothing was sent: ") && why.contains("refused"), "{why}");
 }
