@@ -8,19 +8,15 @@ use crate::args::ClusterArgs;
 use crate::error::Error;
 use crate::exit::Exit;
 use bloomery_crds::nearest;
-use bloomery_embed::cluster::with_causes;
+use bloomery_embed::cluster::{Clients, with_causes};
+use kube::Config;
 use kube::config::KubeConfigOptions;
-use kube::{Client, Config};
-use std::time::Duration;
 
 /// The name of this program as the writer of objects.
 const FIELD_MANAGER: &str = "kubectl-bloomery";
 
-/// What the user can do if the API server cannot be reached.
+/// The hint in errors of an API server that cannot be reached.
 const HINT: &str = "Check that it is running, or select another cluster with --context or --kubeconfig";
-
-/// The timeout of a request to the API server.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs an asynchronous command to its end.
 ///
@@ -36,20 +32,15 @@ pub fn block_on(command: impl Future<Output = Result<Exit, Error>>) -> Result<Ex
 /// # Errors
 /// If there is no usable kubeconfig.
 pub async fn open(args: &ClusterArgs) -> Result<Cluster, Error> {
-    bloomery_http::install_tls_provider();
     let mut config = config(args).await?;
-    config.read_timeout = Some(REQUEST_TIMEOUT);
-    // The timeout starts again with each request.
-    config.reset_reader_on_write = true;
     if let Some(user) = &args.user {
         config.auth_info.impersonate = Some(user.clone());
         config.auth_info.impersonate_groups = Some(args.groups.clone()).filter(|groups| !groups.is_empty());
     }
     let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-    let client = Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
-    config.read_timeout = None;
     let server = config.cluster_url.to_string();
-    let watch_client = Client::try_from(config).map_err(|error| unusable(&error))?;
+    let clients = Clients::new(config).map_err(|error| unusable(&error))?;
+    let Clients { requests: client, streams: watch_client } = clients;
     Ok(Cluster { client, watch_client, namespace, server, field_manager: FIELD_MANAGER, hint: HINT })
 }
 

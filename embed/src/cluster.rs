@@ -17,12 +17,40 @@ use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::api::{ListParams, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::{Api, Client, Config};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
+use std::time::Duration;
 
 /// The number of objects in one page of a list.
 const PAGE_SIZE: u32 = 500;
+
+/// The timeout of a request to the API server.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The clients of an API server.
+pub struct Clients {
+    /// The client for requests.
+    pub requests: Client,
+    /// The client without a read timeout, for watches and followed logs.
+    pub streams: Client,
+}
+
+impl Clients {
+    /// Creates the clients. Sends no request.
+    ///
+    /// # Errors
+    /// If the configuration cannot be used.
+    pub fn new(mut config: Config) -> kube::Result<Self> {
+        bloomery_http::install_tls_provider();
+        config.read_timeout = None;
+        let streams = Client::try_from(config.clone())?;
+        config.read_timeout = Some(REQUEST_TIMEOUT);
+        // The timeout starts again with each request.
+        config.reset_reader_on_write = true;
+        Ok(Self { requests: Client::try_from(config)?, streams })
+    }
+}
 
 /// A cluster, one namespace of it, and the user. Clones share the connections.
 #[derive(Clone)]
@@ -37,7 +65,7 @@ pub struct Cluster {
     pub server: String,
     /// The name of this program as the writer of objects.
     pub field_manager: &'static str,
-    /// What a person can do if the API server cannot be reached: a sentence.
+    /// The hint in errors of an API server that cannot be reached: a sentence without a full stop.
     pub hint: &'static str,
 }
 

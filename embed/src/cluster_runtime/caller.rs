@@ -1,6 +1,6 @@
 //! The identities of callers, and the clients that act as them.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Clients, Cluster};
 use crate::error::Error;
 use hyper::Request;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -8,17 +8,13 @@ use kube::client::Body;
 use kube::config::AuthInfo;
 use kube::{Client, Config};
 use std::fmt;
-use std::time::Duration;
 use tower::service_fn;
 
 /// The name of this program as the writer of objects.
 const FIELD_MANAGER: &str = "bloomery-gateway";
 
-/// What a caller can do if the API server cannot be reached.
+/// The hint in errors of an API server that cannot be reached.
 const HINT: &str = "Try again later";
-
-/// The timeout of a request to the API server.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 const IMPERSONATE_USER: &str = "impersonate-user";
 const IMPERSONATE_GROUP: &str = "impersonate-group";
@@ -52,15 +48,9 @@ impl fmt::Debug for Caller {
 pub(super) struct Connections {
     server: String,
     /// Without credentials.
-    anonymous: Pair,
+    anonymous: Clients,
     /// With the credentials of this program.
-    own: Pair,
-}
-
-/// A client for requests, and one without a read timeout for watches and followed logs.
-struct Pair {
-    requests: Client,
-    streams: Client,
+    own: Clients,
 }
 
 impl Connections {
@@ -69,10 +59,15 @@ impl Connections {
     /// # Errors
     /// If the configuration cannot be used.
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
-        bloomery_http::install_tls_provider();
         let mut anonymous = config.clone();
         anonymous.auth_info = AuthInfo::default();
-        Ok(Self { server: config.cluster_url.to_string(), anonymous: pair(anonymous)?, own: pair(config.clone())? })
+        let clients = |config| {
+            let unusable =
+                |error: kube::Error| Error::failed(format!("no client of the API server can be created: {error}"));
+            Clients::new(config).map_err(unusable)
+        };
+        let server = config.cluster_url.to_string();
+        Ok(Self { server, anonymous: clients(anonymous)?, own: clients(config.clone())? })
     }
 
     /// Returns the access of a caller to a namespace.
@@ -80,30 +75,20 @@ impl Connections {
     /// # Errors
     /// If the credentials cannot be sent in a header.
     pub(super) fn cluster(&self, namespace: &str, caller: &Caller) -> Result<Cluster, Error> {
-        let pair = match caller {
+        let clients = match caller {
             Caller::Token(_) => &self.anonymous,
             Caller::Impersonated { .. } => &self.own,
         };
         let headers = headers(caller)?;
         Ok(Cluster {
-            client: with_headers(&pair.requests, headers.clone(), namespace),
-            watch_client: with_headers(&pair.streams, headers, namespace),
+            client: with_headers(&clients.requests, headers.clone(), namespace),
+            watch_client: with_headers(&clients.streams, headers, namespace),
             namespace: namespace.to_owned(),
             server: self.server.clone(),
             field_manager: FIELD_MANAGER,
             hint: HINT,
         })
     }
-}
-
-fn pair(mut config: Config) -> Result<Pair, Error> {
-    let unusable = |error: kube::Error| Error::failed(format!("no client of the API server can be created: {error}"));
-    config.read_timeout = None;
-    let streams = Client::try_from(config.clone()).map_err(unusable)?;
-    config.read_timeout = Some(REQUEST_TIMEOUT);
-    // The timeout starts again with each request.
-    config.reset_reader_on_write = true;
-    Ok(Pair { requests: Client::try_from(config).map_err(unusable)?, streams })
 }
 
 /// Returns the headers with the credentials of a caller.
