@@ -35,6 +35,16 @@ impl Client {
         }
     }
 
+    /// Reads a Job again.
+    ///
+    /// # Errors
+    /// If it was deleted, even if a new Job has the same name, or cannot be read.
+    pub async fn reread(&self, job: &Job) -> Result<Job, Error> {
+        let name = job.name_any();
+        let current = self.job(&name).await?;
+        if current.uid() == job.uid() { Ok(current) } else { Err(deleted_error(&name)) }
+    }
+
     /// Lists the Jobs of the namespace, or of all namespaces.
     ///
     /// # Errors

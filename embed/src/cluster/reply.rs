@@ -1,7 +1,7 @@
 //! Appends replies to the replies of a Job. Other users may append replies at the same time.
 
 use super::compose_reply;
-use super::jobs::{Client, deleted_error};
+use super::jobs::Client;
 use crate::error::{Error, ErrorKind};
 use bloomery_crds::v1alpha1::{Job, Reply};
 use kube::ResourceExt;
@@ -16,7 +16,7 @@ const MAX_ATTEMPTS: usize = 16;
 /// # Errors
 /// If the Job does not accept the reply, or the API server refuses it.
 pub async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Error> {
-    let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
+    let (name, before) = (job.name_any(), job.spec.replies.len());
     // True if the question already had an answer before. The user was warned, so the reply is sent nevertheless.
     let is_second_answer =
         reply.question.as_deref().is_some_and(|id| compose_reply::pending_answer(&job, id).is_some());
@@ -28,10 +28,7 @@ pub async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job,
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             Err(error) => return Err(client.patch_error(&name, &format!("replying to {name}"), &error).await),
         }
-        job = client.job(&name).await?;
-        if job.uid() != uid {
-            return Err(deleted_error(&name));
-        }
+        job = client.reread(&job).await?;
         // The API server may have stored the reply in an earlier attempt whose response was lost.
         if job.spec.replies.iter().skip(before).any(|sent| sent == reply) {
             return Ok(job);

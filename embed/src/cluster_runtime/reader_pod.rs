@@ -1,11 +1,10 @@
 //! A reader pod, and the lines of the log that it prints.
 
 use super::lines::Lines;
-use crate::cluster::jobs::{Client, deleted_error};
+use crate::cluster::jobs::Client;
 use crate::cluster::{Cluster, pods, reader};
 use crate::error::Error;
 use bloomery_crds::v1alpha1::Job;
-use kube::ResourceExt;
 
 /// A reader pod. [`ReaderPod::delete`] must be called.
 pub(super) struct ReaderPod {
@@ -20,12 +19,8 @@ impl ReaderPod {
     /// # Errors
     /// If the caller lacks a right, the Job is deleted, or it has no log.
     pub(super) async fn create(cluster: &Cluster, job: &Job, image: Option<String>) -> Result<Self, Error> {
-        let name = job.name_any();
         // The log may have begun since the Job was read.
-        let current = Client::new(cluster.clone()).job(&name).await?;
-        if current.uid() != job.uid() {
-            return Err(deleted_error(&name));
-        }
+        let current = Client::new(cluster.clone()).reread(job).await?;
         let name = reader::create(cluster, &current, image, true).await?;
         Ok(Self { cluster: cluster.clone(), name, lines: None })
     }

@@ -3,7 +3,7 @@
 use super::feed::{Place, Task};
 use super::past;
 use super::window::Next;
-use crate::cluster::jobs::{Client, deleted_error};
+use crate::cluster::jobs::Client;
 use crate::cluster::{Cluster, Right};
 use crate::error::{Error, ErrorKind};
 use crate::event::JobEvent;
@@ -75,13 +75,10 @@ struct Pump {
 /// # Errors
 /// If the caller may not, or the Job is deleted.
 pub(super) async fn authorize(cluster: &Cluster, job: &Job) -> Result<(), Error> {
-    let name = job.name_any();
-    if Client::new(cluster.clone()).job(&name).await?.uid() != job.uid() {
-        return Err(deleted_error(&name));
-    }
+    Client::new(cluster.clone()).reread(job).await?;
     let missing = cluster.missing_rights(vec![Right::on_pods("get", "pods/log")]).await?;
     let Some(right) = missing.first() else { return Ok(()) };
-    let (right, namespace) = (right.description(), &cluster.namespace);
+    let (name, right, namespace) = (job.name_any(), right.description(), &cluster.namespace);
     let message = format!(
         "following the Job {name}: missing in the namespace {namespace}: {right}. The status and the open requests of the Job need no \
          such right"
