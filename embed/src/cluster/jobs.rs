@@ -82,7 +82,7 @@ impl Client {
     }
 
     /// Returns the error of a failed read of Jobs.
-    pub async fn read_error(&self, error: &kube::Error, verb: &'static str) -> Error {
+    async fn read_error(&self, error: &kube::Error, verb: &'static str) -> Error {
         match error {
             kube::Error::Api(status) if status.code == 404 => {
                 Error::failed("the cluster has no Jobs API: check that Bloomery is installed")
