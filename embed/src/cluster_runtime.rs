@@ -147,7 +147,7 @@ impl ClusterTenant {
         Ok(open)
     }
 
-    /// Returns the events of a Job after a cursor.
+    /// Returns the events of a Job, which was read just before, after a cursor.
     async fn follow(&self, job: Job, after: Cursor) -> Result<BoxStream<'static, Result<JobEvent, Error>>, Error> {
         subscription::authorize(&self.cluster, &job).await?;
         let place = self.shared.hub.enter(&self.cluster, &job);

@@ -70,12 +70,11 @@ struct Pump {
     has_ended: bool,
 }
 
-/// Checks that a caller may read the events of a Job.
+/// Checks that a caller has the right to read the logs of the pods of a Job, which contain its events.
 ///
 /// # Errors
-/// If the caller may not, or the Job is deleted.
+/// If the right is missing, or cannot be checked.
 pub(super) async fn authorize(cluster: &Cluster, job: &Job) -> Result<(), Error> {
-    Client::new(cluster.clone()).reread(job).await?;
     let missing = cluster.missing_rights(vec![Right::on_pods("get", "pods/log")]).await?;
     let Some(right) = missing.first() else { return Ok(()) };
     let (name, right, namespace) = (job.name_any(), right.description(), &cluster.namespace);
@@ -86,7 +85,16 @@ pub(super) async fn authorize(cluster: &Cluster, job: &Job) -> Result<(), Error>
     Err(Error::new(ErrorKind::Forbidden, message))
 }
 
-/// Returns the events for a client, which was authorized just now.
+/// Checks that a caller can still read a Job and its events.
+///
+/// # Errors
+/// If a right is missing or cannot be checked, or the Job is deleted.
+async fn reauthorize(cluster: &Cluster, job: &Job) -> Result<(), Error> {
+    Client::new(cluster.clone()).reread(job).await?;
+    authorize(cluster, job).await
+}
+
+/// Returns the events for a client. The caller has read the Job and called [`authorize`] just before.
 pub(super) fn stream(subscription: Subscription) -> BoxStream<'static, Result<JobEvent, Error>> {
     let (sender, receiver) = channel(CAPACITY);
     let changes = subscription.place.feed.changes();
@@ -196,7 +204,7 @@ impl Pump {
     async fn check(&mut self) -> Result<(), Error> {
         let Subscription { cluster, job, .. } = &self.subscription;
         let mut failures = 0;
-        while let Err(error) = authorize(cluster, job).await {
+        while let Err(error) = reauthorize(cluster, job).await {
             failures += 1;
             if error.kind != ErrorKind::Unavailable || failures >= MAX_FAILED_CHECKS {
                 return Err(error);
