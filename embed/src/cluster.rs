@@ -101,6 +101,11 @@ impl Right {
         format!("the verb {verb} on {resource}{dot}{group}{name}")
     }
 
+    /// Describes several rights: `the verb get on pods, and the verb list on pods`.
+    pub fn descriptions(rights: &[Self]) -> String {
+        rights.iter().map(Self::description).collect::<Vec<_>>().join(", and ")
+    }
+
     /// Returns the rule of a role that grants the right.
     fn rule(&self) -> String {
         let Self { group, verb, resource, .. } = self;
@@ -223,7 +228,6 @@ impl Cluster {
         if missing.is_empty() {
             return failure;
         }
-        let descriptions: Vec<String> = missing.iter().map(Right::description).collect();
         let rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", right.rule())).collect();
         let (place, role) = match namespace {
             Some(namespace) => (format!("in the namespace {namespace}"), "A Role with these rules grants it"),
@@ -231,7 +235,7 @@ impl Cluster {
                 ("in all namespaces".to_owned(), "A ClusterRole with these rules and a ClusterRoleBinding grant it")
             }
         };
-        let (message, descriptions, rules) = (failure.message, descriptions.join(", and "), rules.concat());
+        let (message, descriptions, rules) = (failure.message, Right::descriptions(&missing), rules.concat());
         Error::new(ErrorKind::Forbidden, format!("{message}\nMissing {place}: {descriptions}. {role}:{rules}"))
     }
 }

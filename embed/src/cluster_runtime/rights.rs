@@ -10,20 +10,18 @@ use std::collections::BTreeMap;
 /// Returns the rights that the caller lacks to send input to a Job, and to decide on its Approvals.
 pub(super) async fn missing(cluster: &Cluster, job: &Job, approvals: &[Approval]) -> MissingRights {
     let patch = Right { name: Some(job.name_any()), ..Right::on_jobs("patch") };
-    let reply = clause(cluster, vec![patch]).await;
+    let reply = describe_missing(cluster, vec![patch]).await;
     let mut decide = BTreeMap::new();
     for approval in approvals {
         let approver = &approval.spec.approver;
-        let missing = clause(cluster, to_decide(approver, Some(&approval.name_any()))).await;
-        decide.extend(missing.map(|clause| (approver.clone(), clause)));
+        let missing = describe_missing(cluster, to_decide(approver, Some(&approval.name_any()))).await;
+        decide.extend(missing.map(|missing| (approver.clone(), missing)));
     }
     MissingRights { cancel: reply.clone(), reply, decide }
 }
 
-/// Returns the clause that names those of the rights that the caller lacks. Returns `None` if the caller has all of them, or if they cannot be
-/// reviewed.
-async fn clause(cluster: &Cluster, rights: Vec<Right>) -> Option<String> {
+/// Describes the rights that the caller lacks. Returns `None` if the caller has all of them, or if they cannot be checked.
+async fn describe_missing(cluster: &Cluster, rights: Vec<Right>) -> Option<String> {
     let missing = cluster.missing_rights(rights).await.unwrap_or_default();
-    let descriptions: Vec<String> = missing.iter().map(Right::description).collect();
-    (!descriptions.is_empty()).then(|| descriptions.join(", and "))
+    (!missing.is_empty()).then(|| Right::descriptions(&missing))
 }

@@ -18,7 +18,6 @@ pub fn to_read() -> Vec<Right> {
 
 /// Returns the message that lists the missing rights, and the rules that grant them.
 pub fn missing_message(user: &str, namespace: &str, missing: &[Right]) -> String {
-    let descriptions: Vec<String> = missing.iter().map(Right::description).collect();
     let mut rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", rule(right))).collect();
     // The rights on Approvals have the same rule.
     rules.dedup();
@@ -26,7 +25,7 @@ pub fn missing_message(user: &str, namespace: &str, missing: &[Right]) -> String
         "{user} may not decide in the namespace {namespace}. Missing: {}.\n\
          A RoleBinding to the chart's ClusterRole bloomery-approver grants it for all approvers. For one approver, use a Role with \
          these rules:{}",
-        descriptions.join(", and "),
+        Right::descriptions(missing),
         rules.concat()
     )
 }
