@@ -44,7 +44,7 @@ use subscription::Subscription;
 /// The longest name of a namespace, in bytes.
 const MAX_NAMESPACE_BYTES: usize = 63;
 
-/// The time in which the events so far must arrive.
+/// The timeout of a timeline.
 const TIMELINE_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The runtime of a cluster. Each tenant is a namespace, and the key of a Job is the name of its object. All requests have the credentials
@@ -61,7 +61,7 @@ pub struct ClusterRuntime {
 struct Shared {
     connections: Connections,
     hub: Hub,
-    /// The image of reader pods; that of a worker pod if it is missing.
+    /// The image of reader pods. By default, they have the image of a worker pod.
     reader_image: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub struct ClusterTenant {
 
 impl ClusterRuntime {
     /// Creates the runtime of a cluster. The credentials of `config` are used only to impersonate users. Without an image, reader pods have
-    /// that of a worker pod.
+    /// the image of a worker pod.
     ///
     /// # Errors
     /// If the configuration cannot be used.
@@ -88,7 +88,7 @@ impl Runtime for ClusterRuntime {
     type Caller = Caller;
     type Tenant = ClusterTenant;
 
-    /// Opens a namespace. Sends no request: the API server refuses the operations that the caller may not do.
+    /// Opens a namespace. Sends no request: the API server refuses each operation for which the caller lacks a right.
     async fn open(&self, tenant: &str, caller: Caller) -> Result<ClusterTenant, Error> {
         if !is_namespace(tenant) {
             return Err(Error::invalid("a namespace has at most 63 lower-case letters, digits and '-'"));
@@ -98,7 +98,7 @@ impl Runtime for ClusterRuntime {
     }
 }
 
-/// Returns whether a namespace can have this name, so that it is no other part of a path.
+/// Returns whether a namespace can have this name. Such a name is one segment of the path of a request.
 fn is_namespace(name: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     (1..=MAX_NAMESPACE_BYTES).contains(&name.len()) && name.chars().all(is_allowed)

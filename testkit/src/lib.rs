@@ -21,7 +21,7 @@
 //! | the distance between the cases of a long test | [`sample`] |
 //! | conversations that end the same way on a cluster and in local mode | [`suite`] |
 //! | a conversation of twelve answers, to interrupt anywhere | [`twelve_steps`] |
-//! | Jobs and Approvals as they are on a cluster | [`objects`] |
+//! | Jobs and Approvals of a cluster | [`objects`] |
 //! | typed values of JSON literals | [`json`] |
 
 #[expect(

@@ -1,4 +1,4 @@
-//! How many of its cases a long test runs.
+//! The selection of the cases that a long test runs.
 
 /// The variable with which long tests run every case (`make test-all`).
 const EVERY_CASE: &str = "BLOOMERY_EVERY_CASE";

@@ -23,7 +23,7 @@ enum PodState {
     Deleted,
 }
 
-/// Creates the pod, which prints the log of a Job, and returns its name. Without an image, it has that of a worker pod.
+/// Creates the pod, which prints the log of a Job, and returns its name. Without an image, it has the image of a worker pod.
 ///
 /// # Errors
 /// If the Job has no log, or the pod cannot be created.
@@ -68,7 +68,7 @@ pub async fn check_end(cluster: &Cluster, name: &str) -> Result<(), Error> {
 }
 
 /// Returns the template for the pod. It is made from the newest worker pod of the namespace, or else from the defaults of the
-/// chart. The image that the command line names replaces that of the worker pod, and is required without one.
+/// chart. `image` replaces the image of the worker pod, and is required if there is no worker pod.
 async fn template(cluster: &Cluster, image: Option<String>) -> Result<Template, Error> {
     let api: Api<Pod> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));

@@ -53,7 +53,7 @@ async fn read_revision(cluster: &Cluster, revision: &RevisionRef) -> Result<Revi
     run::open_revision(&text, digest).map_err(|error| Error::failed(format!("the ConfigMap {name}: {error}")))
 }
 
-/// Returns the empty conversation of a Job. The turns are those of the log, so the parameters of the pods, such as the Models, do not
+/// Returns the empty conversation of a Job. Its turns come from the log, so the parameters of the pods, such as the Models, do not
 /// matter.
 fn conversation(job: &Job, revision: Revision, reference: &RevisionRef) -> Result<Conversation, Error> {
     let models = revision.spec.model_names().into_iter().map(|name| ModelEndpoint {

@@ -140,7 +140,7 @@ impl Feed {
         Some(event)
     }
 
-    /// Records that no pod delivers the events so far of a Job any more.
+    /// Records that no pod delivers the events that the status of a Job counts.
     pub(super) fn expect(&self, job: &Job) {
         let log = job.status.as_ref().and_then(|status| status.log.as_ref());
         self.state().window.expect(log.map_or(0, |log| log.events), state::has_ended(job));
@@ -158,7 +158,7 @@ impl Feed {
         self.state().failure.is_some()
     }
 
-    /// Returns what a subscriber does next that has the event `seq`.
+    /// Returns the next action of a subscriber whose last event is `seq`.
     ///
     /// # Errors
     /// If no further event arrives.

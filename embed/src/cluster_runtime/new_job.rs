@@ -57,10 +57,10 @@ fn name_prefix(skill: &str) -> String {
     format!("{skill}-")
 }
 
-/// Returns the binding that a text names.
+/// Parses a binding.
 ///
 /// # Errors
-/// If it names none, such as a path of a machine.
+/// If the text is no binding, such as a path of a machine.
 fn binding(resource: &str, text: &str) -> Result<Binding, Error> {
     let bound = if text.starts_with("https://") || text.starts_with("http://") {
         Some(Binding { value: Some(text.to_owned()), ..Binding::default() })

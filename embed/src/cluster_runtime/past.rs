@@ -15,14 +15,14 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// The number of events that wait for the subscriber.
 const CAPACITY: usize = 64;
 
-/// The time that the subscriber may take for an event. Then the others need not wait for it.
+/// The time that the subscriber may take for an event. A longer delay ends the reader pod, so that other subscribers need not wait.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
 /// An event of the log, or the reason why there are no more.
 type Past = Result<Arc<JobEvent>, Error>;
 
 /// Sends the events of a log after the event `seq` to a subscriber, and adds all of them to the feed of the Job. The reader pod has the
-/// rights of the subscriber. A Job has one reader pod at a time. If another subscriber has read the past meanwhile, nothing is sent.
+/// rights of the subscriber. A Job has one reader pod at a time. If another subscriber has read the past meanwhile, the task sends nothing.
 pub(super) fn read(feed: Arc<Feed>, cluster: Cluster, job: Job, image: Option<String>, seq: u64) -> Receiver<Past> {
     let (sender, receiver) = channel(CAPACITY);
     // The task goes on without a receiver, so that it deletes its pod.

@@ -35,7 +35,7 @@ const MAX_FAILED_CHECKS: u32 = 12;
 /// The delay before a failed check is repeated.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What is sent to a client.
+/// An item of the channel to a client.
 enum Item {
     /// An event.
     Event(Arc<JobEvent>),
@@ -145,7 +145,7 @@ impl Pump {
     /// Returns the next event, once it is there; `None` after the last one.
     ///
     /// # Errors
-    /// If the client may not read it, or it cannot be read.
+    /// If the client lacks a right, or the event cannot be read.
     async fn next(&mut self) -> Result<Option<Arc<JobEvent>>, Error> {
         loop {
             if Instant::now() >= self.next_check {
@@ -200,7 +200,7 @@ impl Pump {
     /// Checks the rights of the client again. Waits while the API server cannot be reached.
     ///
     /// # Errors
-    /// If the client may not read the events any more, or the API server cannot be reached for too long.
+    /// If the client now lacks a right, or the API server cannot be reached for too long.
     async fn check(&mut self) -> Result<(), Error> {
         let Subscription { cluster, job, .. } = &self.subscription;
         let mut failures = 0;

@@ -15,7 +15,7 @@ pub(super) struct Window<E> {
     has_ended: bool,
 }
 
-/// What a subscriber does next.
+/// The next action of a subscriber.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<E> {
     /// It takes the next events.
@@ -29,7 +29,7 @@ pub(super) enum Next<E> {
 }
 
 impl<E: Clone> Window<E> {
-    /// Creates a window that keeps events of this size together, and at least one.
+    /// Creates a window that keeps at most this many bytes of events, but at least one event.
     pub(super) fn new(max_bytes: usize) -> Self {
         Self { events: BTreeMap::new(), bytes: 0, max_bytes, expected: 0, has_ended: false }
     }
@@ -53,7 +53,7 @@ impl<E: Clone> Window<E> {
         self.has_ended |= has_ended;
     }
 
-    /// Returns what a subscriber does next that has the event `seq`, and takes at most `max` events at once.
+    /// Returns the next action of a subscriber whose last event is `seq`. It takes at most `max` events at once.
     pub(super) fn after(&self, seq: u64, max: usize) -> Next<E> {
         let numbered = self.events.range(seq.saturating_add(1)..).zip(seq.saturating_add(1)..).take(max);
         let next: Vec<E> =
