@@ -32,11 +32,8 @@ use std::path::{Path, PathBuf};
 pub fn begin_attempt(job: &PreparedJob<'_>, inputs: &mut Inputs, state: &JobState) -> Result<(), Error> {
     let resources = &inputs.part.resources;
     resources::check_available(resources)?;
-    if let Some(root) = &job.options.root {
-        resources::check_within(resources, root)?;
-    }
     // Links in the memory may have changed too.
-    job.options.all_memories().try_for_each(|memory| resources::check_outside_memory(resources, memory))?;
+    resources::check_places(resources, job.options)?;
     job.document.program.iter().try_for_each(server::check_program)?;
     // Each attempt claims one epoch of the log, so it has the number of the next epoch.
     inputs.part.attempt = u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
