@@ -1,7 +1,6 @@
 //! Reads the Skills of a memory, and their tools.
 
 use crate::error::{Error, ErrorKind};
-use crate::local::memory;
 use crate::run::options::RunOptions;
 use crate::run::scripts::LocalScripts;
 use crate::run::server::{self, Server};
@@ -28,11 +27,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the Skills of a memory and the templates, sorted by name.
 pub(super) fn states(memory: &Path) -> Vec<SkillState> {
-    let mut names = memory::skill_names(memory);
-    names.extend(skill::template_names().map(str::to_owned));
-    names.sort_unstable();
-    names.dedup();
-    names.into_iter().map(|name| state(memory, name)).collect()
+    skill::known_names(memory).into_iter().map(|name| state(memory, name)).collect()
 }
 
 fn state(memory: &Path, name: String) -> SkillState {
