@@ -1,6 +1,7 @@
 //! Reads the Skills of a memory, and their tools.
 
 use crate::error::{Error, ErrorKind};
+use crate::run::execute::tokio_runtime;
 use crate::run::options::RunOptions;
 use crate::run::scripts::LocalScripts;
 use crate::run::server::{self, Server};
@@ -17,7 +18,6 @@ use bloomery_engine::tool::{CatalogueTool, ListedTool};
 use bloomery_mcp::StderrListener;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{SkillTools, Tools};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,8 +67,7 @@ fn listed_tools(options: &RunOptions, skill: &LoadedSkill) -> Result<Vec<ListedT
     if let Some(scripts) = &scripts {
         tools = tools.with_scripts(scripts.client(listener(), Redactor::default()), &skill.spec);
     }
-    let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = tokio_runtime()?;
     let listed = runtime.block_on(Box::pin(async {
         let listed = tools.list(LIST_TIMEOUT).await;
         tools.close().await;

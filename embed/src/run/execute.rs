@@ -23,6 +23,16 @@ use bloomery_worker::trace::{self, Trace};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::path::{Path, PathBuf};
+use tokio::runtime::Runtime;
+
+/// Creates a runtime of tokio for this thread.
+///
+/// # Errors
+/// If the system lacks resources.
+pub fn tokio_runtime() -> Result<Runtime, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::failed(format!("the runtime cannot be started: {error}")))
+}
 
 /// Makes the inputs those of the next attempt of a Job. Checks the bound files and the server program again, because they may have changed
 /// since the start of the Job.
