@@ -127,6 +127,7 @@ fn shown(tool: CatalogueTool) -> SkillTool {
 mod tests {
     use super::*;
     use std::fs;
+    use tempfile::TempDir;
 
     const SKILL: &str = "apiVersion: bloomery.dev/v1alpha1
 kind: Skill
@@ -143,13 +144,18 @@ spec:
     - {name: letters, testScenario: 'Given a letter, when it is written', expectedResult: A greeting, optional: true}
 ";
 
-    #[test]
-    fn a_skill_with_errors_is_listed_with_its_fault() {
+    fn memory(skills: &[(&str, &str)]) -> TempDir {
         let memory = tempfile::tempdir().unwrap();
-        for (name, text) in [("desk", SKILL), ("broken", "kind: Skill")] {
+        for (name, text) in skills {
             fs::create_dir(memory.path().join(name)).unwrap();
             fs::write(memory.path().join(name).join("skill.yaml"), text).unwrap();
         }
+        memory
+    }
+
+    #[test]
+    fn a_skill_with_errors_is_listed_with_its_fault() {
+        let memory = memory(&[("desk", SKILL), ("broken", "kind: Skill")]);
         let states = states(memory.path());
         let find = |name: &str| states.iter().find(|state| state.name == name).unwrap();
         assert_eq!((find("desk").display_name.as_deref(), &find("desk").fault), (Some("The desk"), &None));
@@ -159,9 +165,7 @@ spec:
 
     #[test]
     fn a_state_has_the_resources_and_features_of_the_skill() {
-        let memory = tempfile::tempdir().unwrap();
-        fs::create_dir(memory.path().join("desk")).unwrap();
-        fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
+        let memory = memory(&[("desk", SKILL)]);
         let states = states(memory.path());
         let desk = serde_json::to_value(states.iter().find(|state| state.name == "desk").unwrap()).unwrap();
         let expected = serde_json::json!({
@@ -186,9 +190,7 @@ spec:
 
     #[test]
     fn the_policy_decides_on_the_tools_of_the_server_and_the_core_tools() {
-        let memory = tempfile::tempdir().unwrap();
-        fs::create_dir(memory.path().join("desk")).unwrap();
-        fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
+        let memory = memory(&[("desk", SKILL)]);
         let loaded = skill::find(memory.path(), "desk", false, &[]).unwrap().loaded;
         let listed = ["read_order", "note", "read_secret", "refund"].map(|name| ListedTool {
             name: name.to_owned(),
@@ -212,9 +214,7 @@ spec:
 
     #[test]
     fn a_skill_without_a_server_has_core_tools() {
-        let memory = tempfile::tempdir().unwrap();
-        fs::create_dir(memory.path().join("desk")).unwrap();
-        fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
+        let memory = memory(&[("desk", SKILL)]);
         let tools = tools(&RunOptions::new(memory.path()), "desk").unwrap();
         assert!(tools.iter().any(|tool| tool.name == "ask_user"), "{tools:?}");
     }
