@@ -3,20 +3,10 @@
 mod faults;
 
 use super::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
+use bloomery_testkit::greeter::ASKS;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr};
-
-/// A script that asks the user a question, and then answers.
-const ASKS: &str = "
-conversations:
-  - name: asks
-    turns:
-      - {calls: [{name: ask_user, arguments: {text: 'Whom?', choices: [Jane, Joe]}}]}
-      - {say: Hello.}
-    finalization: [{json: {passed: true, reasons: []}}]
-    polish: [{say: Hello.}]
-";
 
 /// A running server.
 struct Server {
