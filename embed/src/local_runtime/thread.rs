@@ -29,7 +29,7 @@ const STACK_BYTES: usize = 8 << 20;
 pub(super) enum Begin {
     /// It is new.
     New,
-    /// It was parked or interrupted, and goes on.
+    /// It was parked or interrupted, and continues.
     Continue(String),
     /// It was parked or interrupted, and a person has made a statement.
     Resume(String, Letter),
@@ -126,7 +126,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Shows nothing, because hosts read the log. It only passes on that events are durable.
+/// Shows nothing, because hosts read the log. It only reports that events are durable.
 #[derive(Debug)]
 struct JobView(Printed);
 
