@@ -15,7 +15,7 @@
 //! | list the tools of a Skill, after its policy | [`Tenant::tools`] |
 //! | follow a Job | [`Tenant::events`] |
 //!
-//! Each projection has a method of its own, so that its type says what it holds. The progress of workflows is in the status.
+//! Each projection has a method and a type of its own. The progress of workflows is in the status.
 //!
 //! [`LocalRuntime`] runs Jobs in this process. [`ClusterRuntime`] uses the Kubernetes API with the credentials of each caller. The public
 //! modules are the parts of the local runtime, and the access to a cluster, which the command line uses too.

@@ -32,7 +32,7 @@ pub struct SkillState {
 }
 
 impl SkillState {
-    /// Returns what the spec of a Skill says about it.
+    /// Returns the state of a Skill without faults, from its spec.
     pub fn new(name: String, spec: &SkillSpec) -> Self {
         Self {
             name,

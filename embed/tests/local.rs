@@ -7,6 +7,7 @@ mod tests {
     use bloomery_embed::{
         Cursor, ErrorKind, Input, JobEvent, LocalRuntime, LocalTenant, NewJob, OpenRequests, Runtime, Tenant,
     };
+    use bloomery_testkit::greeter::{ASKS, SAYS_HELLO, SKILL};
     use bloomery_testkit::model_server::ModelServer;
     use bloomery_testkit::model_server::script::Script;
     use bloomery_testkit::serving::Running;
@@ -14,25 +15,6 @@ mod tests {
     use std::collections::BTreeMap;
     use std::fs;
     use std::time::Duration;
-
-    const SAYS_HELLO: &str = "
-conversations:
-  - name: hello
-    turns: [{say: Hello.}]
-    finalization: [{json: {passed: true, reasons: []}}]
-    polish: [{say: Hello.}]
-";
-
-    /// A script that asks the user a question, and then answers.
-    const ASKS: &str = "
-conversations:
-  - name: asks
-    turns:
-      - {calls: [{name: ask_user, arguments: {text: 'Whom?', choices: [Jane, Joe]}}]}
-      - {say: Hello.}
-    finalization: [{json: {passed: true, reasons: []}}]
-    polish: [{say: Hello.}]
-";
 
     /// A script that lists the files of the Job, and then answers.
     const LISTS_FILES: &str = "
@@ -43,13 +25,6 @@ conversations:
       - {say: Hello.}
     finalization: [{json: {passed: true, reasons: []}}]
     polish: [{say: Hello.}]
-";
-
-    const SKILL: &str = "apiVersion: bloomery.dev/v1alpha1
-kind: Skill
-metadata: {name: greeter}
-spec:
-  problem: {statement: Greet people}
 ";
 
     /// The timeout for events that happen soon.

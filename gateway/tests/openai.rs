@@ -9,6 +9,7 @@ mod tests {
     use bloomery_embed::run::options::{ModelOptions, RunOptions};
     use bloomery_embed::{LocalRuntime, LocalTenant, Runtime, Tenant};
     use bloomery_gateway::{Gateway, LoopbackAccess, router};
+    use bloomery_testkit::greeter::SKILL;
     use bloomery_testkit::model_server::ModelServer;
     use bloomery_testkit::model_server::script::Script;
     use bloomery_testkit::serving::Running;
@@ -37,13 +38,6 @@ conversations:
     turns: [{say: Hello., usage: {promptTokens: 100, completionTokens: 10}}]
     finalization: [{json: {passed: true, reasons: []}}, {json: {passed: true, reasons: []}}]
     polish: [{say: Hello.}, {say: Hello.}]
-";
-
-    const SKILL: &str = "apiVersion: bloomery.dev/v1alpha1
-kind: Skill
-metadata: {name: greeter}
-spec:
-  problem: {statement: Greet people}
 ";
 
     /// The timeout of an answer.

@@ -6,7 +6,7 @@
 //! | Double | Module | Users |
 //! |---|---|---|
 //! | Kubernetes API server in memory | [`api_server`] | `operator`, `cli`, `embed` |
-//! | model that answers scripts, and checks the protocols of OpenAI and Anthropic | [`model_server`] | `cli`, `e2e` |
+//! | model that answers scripts, and checks the protocols of OpenAI and Anthropic | [`model_server`] | `cli`, `e2e`, `embed`, `gateway` |
 //! | model that records whole requests and can be busy or silent | [`recording_model`] | `worker` |
 //! | MCP server of a shop, whose refunds are effects | [`orders`] | `cli`, `e2e` |
 //! | ledger that counts effects durably | [`ledger`] | `cli`, `e2e` |
@@ -18,6 +18,7 @@
 //! |---|---|
 //! | conversations for the scripted model, written in Rust | [`script`] |
 //! | Skills of a shop that refunds orders | [`skills`] |
+//! | the Skill `greeter`, and conversations with it | [`greeter`] |
 //! | the distance between the cases of a long test | [`sample`] |
 //! | conversations that end the same way on a cluster and in local mode | [`suite`] |
 //! | a conversation of twelve answers, to interrupt anywhere | [`twelve_steps`] |
@@ -31,6 +32,7 @@
     reason = "it is part of tests, which fail by panicking; and indexing a JSON value does not panic"
 )]
 pub mod api_server;
+pub mod greeter;
 pub mod http;
 #[expect(clippy::needless_pass_by_value, clippy::panic, reason = "it fails as tests do, and is given literals")]
 pub mod json;

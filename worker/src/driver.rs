@@ -167,7 +167,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// Records the statements that people made without being asked by this worker. Does nothing once the conversation has an outcome, and
     /// before the Job is attached to its log: the statements are those of this Job.
     fn record_statements(&mut self) -> Result<(), bloomery_journal::Error> {
-        // People learn that a statement that stays with them was not recorded.
+        // The driver does not take a statement that it cannot record, so that its sender can learn this.
         if !self.conversation.is_attached() || self.conversation.outcome().is_some() {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use crate::local::key::key_fault;
 use crate::local::older_jobs::OLDER_JOBS_DIR;
 use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
 use bloomery_crds::v1alpha1::CoreNote;
+use bloomery_embed::run::options::RunOptions;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -67,7 +68,7 @@ pub struct RunArgs {
     pub resume: Option<String>,
     /// How long a failing model or MCP server is retried, in seconds. A request to a model without a response times out
     /// after the timeout of the Model (120 s by default)
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = RunOptions::DEFAULT_PATIENCE.as_secs())]
     pub patience: u64,
     /// Print the lines of the log to stdout instead of the answer
     #[arg(long)]

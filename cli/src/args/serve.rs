@@ -2,6 +2,7 @@
 
 use super::local::{McpArgs, ModelArgs};
 use crate::local::DEFAULT_MEMORY;
+use bloomery_embed::run::options::RunOptions;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -33,6 +34,6 @@ pub struct ServeArgs {
     #[arg(long)]
     pub allow_scripts: bool,
     /// How long a failing model or MCP server is retried, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = RunOptions::DEFAULT_PATIENCE.as_secs())]
     pub patience: u64,
 }

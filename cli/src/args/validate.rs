@@ -3,6 +3,7 @@
 
 use super::local::{McpArgs, ModelArgs};
 use super::values::{Error, pair};
+use bloomery_embed::run::options::RunOptions;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -54,7 +55,7 @@ pub struct ValidateArgs {
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = pair)]
     pub limits: Vec<(String, String)>,
     /// How long a failing model or MCP server is retried, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = RunOptions::DEFAULT_PATIENCE.as_secs())]
     pub patience: u64,
 }
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{events, summary};
 use bloomery_embed::local::job_state::JobState;
-use bloomery_embed::run::execute::{Execution, begin_attempt};
+use bloomery_embed::run::execute::{Execution, begin_attempt, tokio_runtime};
 use bloomery_journal::files::Disk;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{self, Nobody, People};
@@ -35,8 +35,7 @@ pub fn execute(run: &LocalRun<'_>, mut inputs: Inputs, trace: &Trace) -> Result<
         return Err(unfinished_error(run));
     }
     begin_attempt(job, &mut inputs, &state)?;
-    let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = tokio_runtime()?;
     let stop = Stop::default();
     let resume = summary::resume_command(&args.memory, &job.directory, &inputs.part.run_key);
     let signals = Signals::listen(&stop, screen, format!("Stopped at once. {resume}"))

@@ -75,7 +75,9 @@ fn options(args: &ServeArgs) -> Result<RunOptions, Error> {
 /// Serves until a signal arrives, and then parks all Jobs.
 async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
     let failed = |error: io::Error| Error::failed(format!("the server failed: {error}"));
-    let mut signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let unhandled = |_: io::Error| failed(io::Error::other("signals cannot be handled"));
+    let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let mut signals = [interrupt.map_err(unhandled)?, terminate.map_err(unhandled)?];
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
         .map_err(|error| Error::usage(format!("--port {port}: cannot be listened on: {error}. Choose another port")))?;
@@ -93,34 +95,26 @@ async fn serve(port: u16, options: RunOptions) -> Result<Exit, Error> {
     }
     tokio::select! {
         () = bloomery_gateway::serve(listener, routes, Limits::for_process()) => Err(Error::failed("the server ended")),
-        stopped = next_signal(&mut signals) => {
-            stopped.map_err(failed)?;
-            park(&tenant, &mut signals).await.map_err(failed)
-        }
+        () = next_signal(&mut signals) => Ok(park(&tenant, &mut signals).await),
     }
 }
 
 /// Parks all Jobs. The next signal stops the process at once.
-async fn park(tenant: &LocalTenant, signals: &mut [io::Result<Signal>; 2]) -> io::Result<Exit> {
+async fn park(tenant: &LocalTenant, signals: &mut [Signal; 2]) -> Exit {
     text::inform(
         "The Jobs are parked after their current step, and go on at the next start. Press ^C again to stop at once.",
     );
     tokio::select! {
-        () = tenant.close() => Ok(Exit::Success),
-        stopped = next_signal(signals) => stopped.map(|()| Exit::Interrupted),
+        () = tenant.close() => Exit::Success,
+        () = next_signal(signals) => Exit::Interrupted,
     }
 }
 
 /// Waits for the next signal.
-///
-/// # Errors
-/// If signals cannot be handled.
-async fn next_signal(signals: &mut [io::Result<Signal>; 2]) -> io::Result<()> {
-    let [Ok(interrupt), Ok(terminate)] = signals else {
-        return Err(io::Error::other("signals cannot be handled"));
-    };
+async fn next_signal(signals: &mut [Signal; 2]) {
+    let [interrupt, terminate] = signals;
     tokio::select! {
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
     }
 }

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{output, text};
 use bloomery_crds::v1alpha1::Feature;
+use bloomery_embed::run::execute::tokio_runtime;
 use bloomery_embed::run::{scripts, server};
 use bloomery_redact::Redactor;
 use bloomery_worker::trace::Trace;
@@ -23,7 +24,7 @@ use plan::{Plan, TestedSkill};
 use report::{FeatureReport, TestResult};
 use scratch::Scratch;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// The largest number of conversations at once.
@@ -48,8 +49,7 @@ pub fn run(args: &ValidateArgs) -> Result<Exit, Error> {
     let junit = args.junit.as_deref().map(create).transpose()?;
     let scratch = Scratch::new(args.keep.as_deref())?;
     let conversations = Conversations::new(&plan, &scratch, args, &screen, &redactor);
-    let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = tokio_runtime()?;
     let reports = runtime.block_on(Box::pin(async {
         tokio::select! {
             reports = test_all(&plan, &conversations) => reports.map(Some),

@@ -23,7 +23,7 @@ pub fn interrupt(child: &Child) {
 }
 
 /// Sends a signal to a process.
-fn signal(child: &Child, name: &str) {
+pub fn signal(child: &Child, name: &str) {
     let id = child.id().unwrap().to_string();
     assert!(std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
 }

@@ -2,21 +2,15 @@
 
 mod faults;
 
+use super::resume::signal;
 use super::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
+use bloomery_testkit::greeter::ASKS;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr};
 
-/// A script that asks the user a question, and then answers.
-const ASKS: &str = "
-conversations:
-  - name: asks
-    turns:
-      - {calls: [{name: ask_user, arguments: {text: 'Whom?', choices: [Jane, Joe]}}]}
-      - {say: Hello.}
-    finalization: [{json: {passed: true, reasons: []}}]
-    polish: [{say: Hello.}]
-";
+/// The parameters of a Job of the Skill `greeter`.
+const GREETING: &str = r#"{"goal": "Greet", "skillSlug": "greeter"}"#;
 
 /// A running server.
 struct Server {
@@ -58,14 +52,20 @@ impl Server {
         let request = Client::new().post(format!("{}{path}", self.url)).bearer_auth(&self.token);
         request.header("content-type", "application/json").body(body)
     }
+
+    /// Starts a Job of the Skill `greeter`, and returns its path.
+    async fn start_job(&self) -> String {
+        let response = self.post("/api/chat", GREETING).send().await.unwrap();
+        response.headers()["location"].to_str().unwrap().to_owned()
+    }
 }
 
 #[tokio::test]
 async fn a_client_chats_with_a_skill_and_reads_the_job() {
     let setup = Setup::new(SAYS_HELLO).await;
     let mut server = Server::start(&setup).await;
-    let body = r#"{"goal": "Greet", "skillSlug": "greeter"}"#;
-    let chat = server.post("/api/chat", body).header("accept", "text/event-stream").header("idempotency-key", "one");
+    let chat =
+        server.post("/api/chat", GREETING).header("accept", "text/event-stream").header("idempotency-key", "one");
     let response = chat.send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     let job = response.headers()["location"].to_str().unwrap().to_owned();
@@ -73,15 +73,14 @@ async fn a_client_chats_with_a_skill_and_reads_the_job() {
     let events = tokio::time::timeout(TIMEOUT, response.text()).await.unwrap().unwrap();
     assert!(events.contains("event: conversation.finished\n") && events.contains("Hello."), "{events}");
 
-    let again = server.post("/api/chat", body).header("idempotency-key", "one").send().await.unwrap();
+    let again = server.post("/api/chat", GREETING).header("idempotency-key", "one").send().await.unwrap();
     assert_eq!((again.status(), again.headers()["location"].to_str().unwrap()), (StatusCode::ACCEPTED, job.as_str()));
     let refused = Client::new().get(format!("{}{job}", server.url)).send().await.unwrap();
     assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
     let key = job.rsplit('/').next().unwrap().to_owned();
     setup.bloomery(&["get", &key]).await.assert(0, "Succeeded");
 
-    let kill = format!("kill -TERM {}", server.child.id().unwrap());
-    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    signal(&server.child, "TERM");
     let exit = tokio::time::timeout(TIMEOUT, server.child.wait()).await.unwrap().unwrap();
     assert_eq!(exit.code(), Some(0));
 }
@@ -113,9 +112,7 @@ async fn wait_for_event(server: &Server, path: &str, name: &str) -> String {
 async fn a_restart_loses_nothing() {
     let setup = Setup::new(ASKS).await;
     let mut server = Server::start(&setup).await;
-    let body = r#"{"goal": "Greet", "skillSlug": "greeter"}"#;
-    let response = server.post("/api/chat", body).send().await.unwrap();
-    let job = response.headers()["location"].to_str().unwrap().to_owned();
+    let job = server.start_job().await;
     let asked = wait_for_event(&server, &format!("{job}/events"), "event: user.asked").await;
     server.child.kill().await.unwrap();
 

@@ -1,5 +1,6 @@
 //! The setup of a test: a temporary directory, a scripted model, and the binary.
 
+pub use bloomery_testkit::greeter::{SAYS_HELLO, SKILL};
 use bloomery_testkit::model_server::script::Script;
 use bloomery_testkit::model_server::{Key, ModelServer, Violations};
 use bloomery_testkit::serving::Running;
@@ -8,23 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 use tokio::process::{Child, Command};
-
-/// A script with one answer, which passes its gate.
-pub const SAYS_HELLO: &str = "
-conversations:
-  - name: hello
-    turns: [{say: Hello.}]
-    finalization: [{json: {passed: true, reasons: []}}]
-    polish: [{say: Hello.}]
-";
-
-/// A Skill without resources and tools.
-pub const SKILL: &str = "apiVersion: bloomery.dev/v1alpha1
-kind: Skill
-metadata: {name: greeter}
-spec:
-  problem: {statement: Greet people}
-";
 
 /// The timeout for events that happen soon.
 pub const TIMEOUT: Duration = Duration::from_mins(1);

@@ -111,7 +111,7 @@ impl Feed {
         }
     }
 
-    /// Adds what the reader has read: a segment, the end of the log so far, or an error. Returns whether there can be no further events.
+    /// Adds the result of a read: a segment, the end of the log so far, or an error. Returns whether there can be no further events.
     pub(super) fn add(&self, read: Result<Option<Vec<JobEvent>>, Error>) -> bool {
         let mut state = self.state();
         match read {

@@ -61,8 +61,8 @@ impl Inbox {
     }
 }
 
-/// The driver makes statements durable before it calls a method again. A statement that it does not record changes nothing, because
-/// the same was stated before.
+/// The driver makes statements durable before it calls a method again. It discards a statement that changes nothing any more, such as a
+/// second decision about a call.
 impl People for Inbox {
     fn can_be_asked(&self) -> bool {
         true

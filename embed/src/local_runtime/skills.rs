@@ -1,7 +1,7 @@
 //! Reads the Skills of a memory, and their tools.
 
 use crate::error::{Error, ErrorKind};
-use crate::local::memory;
+use crate::run::execute::tokio_runtime;
 use crate::run::options::RunOptions;
 use crate::run::scripts::LocalScripts;
 use crate::run::server::{self, Server};
@@ -18,7 +18,6 @@ use bloomery_engine::tool::{CatalogueTool, ListedTool};
 use bloomery_mcp::StderrListener;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{SkillTools, Tools};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,11 +27,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the Skills of a memory and the templates, sorted by name.
 pub(super) fn states(memory: &Path) -> Vec<SkillState> {
-    let mut names = memory::skill_names(memory);
-    names.extend(skill::template_names().map(str::to_owned));
-    names.sort_unstable();
-    names.dedup();
-    names.into_iter().map(|name| state(memory, name)).collect()
+    skill::known_names(memory).into_iter().map(|name| state(memory, name)).collect()
 }
 
 fn state(memory: &Path, name: String) -> SkillState {
@@ -72,8 +67,7 @@ fn listed_tools(options: &RunOptions, skill: &LoadedSkill) -> Result<Vec<ListedT
     if let Some(scripts) = &scripts {
         tools = tools.with_scripts(scripts.client(listener(), Redactor::default()), &skill.spec);
     }
-    let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = tokio_runtime()?;
     let listed = runtime.block_on(Box::pin(async {
         let listed = tools.list(LIST_TIMEOUT).await;
         tools.close().await;
@@ -133,6 +127,7 @@ fn shown(tool: CatalogueTool) -> SkillTool {
 mod tests {
     use super::*;
     use std::fs;
+    use tempfile::TempDir;
 
     const SKILL: &str = "apiVersion: bloomery.dev/v1alpha1
 kind: Skill
@@ -149,13 +144,18 @@ spec:
     - {name: letters, testScenario: 'Given a letter, when it is written', expectedResult: A greeting, optional: true}
 ";
 
-    #[test]
-    fn a_skill_with_errors_is_listed_with_its_fault() {
+    fn memory(skills: &[(&str, &str)]) -> TempDir {
         let memory = tempfile::tempdir().unwrap();
-        for (name, text) in [("desk", SKILL), ("broken", "kind: Skill")] {
+        for (name, text) in skills {
             fs::create_dir(memory.path().join(name)).unwrap();
             fs::write(memory.path().join(name).join("skill.yaml"), text).unwrap();
         }
+        memory
+    }
+
+    #[test]
+    fn a_skill_with_errors_is_listed_with_its_fault() {
+        let memory = memory(&[("desk", SKILL), ("broken", "kind: Skill")]);
         let states = states(memory.path());
         let find = |name: &str| states.iter().find(|state| state.name == name).unwrap();
         assert_eq!((find("desk").display_name.as_deref(), &find("desk").fault), (Some("The desk"), &None));
@@ -165,9 +165,7 @@ spec:
 
     #[test]
     fn a_state_has_the_resources_and_features_of_the_skill() {
-        let memory = tempfile::tempdir().unwrap();
-        fs::create_dir(memory.path().join("desk")).unwrap();
-        fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
+        let memory = memory(&[("desk", SKILL)]);
         let states = states(memory.path());
         let desk = serde_json::to_value(states.iter().find(|state| state.name == "desk").unwrap()).unwrap();
         let expected = serde_json::json!({
@@ -192,9 +190,7 @@ spec:
 
     #[test]
     fn the_policy_decides_on_the_tools_of_the_server_and_the_core_tools() {
-        let memory = tempfile::tempdir().unwrap();
-        fs::create_dir(memory.path().join("desk")).unwrap();
-        fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
+        let memory = memory(&[("desk", SKILL)]);
         let loaded = skill::find(memory.path(), "desk", false, &[]).unwrap().loaded;
         let listed = ["read_order", "note", "read_secret", "refund"].map(|name| ListedTool {
             name: name.to_owned(),
@@ -218,9 +214,7 @@ spec:
 
     #[test]
     fn a_skill_without_a_server_has_core_tools() {
-        let memory = tempfile::tempdir().unwrap();
-        fs::create_dir(memory.path().join("desk")).unwrap();
-        fs::write(memory.path().join("desk/skill.yaml"), SKILL).unwrap();
+        let memory = memory(&[("desk", SKILL)]);
         let tools = tools(&RunOptions::new(memory.path()), "desk").unwrap();
         assert!(tools.iter().any(|tool| tool.name == "ask_user"), "{tools:?}");
     }

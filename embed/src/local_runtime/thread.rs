@@ -4,7 +4,7 @@ use super::inbox::Letter;
 use super::running::{Place, Printed, RunningJobs};
 use crate::error::Error;
 use crate::local::job_state::JobState;
-use crate::run::execute::{Execution, begin_attempt};
+use crate::run::execute::{Execution, begin_attempt, tokio_runtime};
 use crate::run::options::RunOptions;
 use crate::run::prepare::{self, PreparedJob};
 use crate::run::view::RunView;
@@ -16,7 +16,7 @@ use bloomery_worker::driver::Observer;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::stop::StopReason;
 use bloomery_worker::trace::Trace;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::thread::Builder;
 use tokio::sync::oneshot;
@@ -29,7 +29,7 @@ const STACK_BYTES: usize = 8 << 20;
 pub(super) enum Begin {
     /// It is new.
     New,
-    /// It was parked or interrupted, and goes on.
+    /// It was parked or interrupted, and continues.
     Continue(String),
     /// It was parked or interrupted, and a person has made a statement.
     Resume(String, Letter),
@@ -113,8 +113,7 @@ impl<'a> Ready<'a> {
 
     fn run(&self) -> Result<(), Error> {
         let Self { job, inputs, place } = self;
-        let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let runtime = tokio_runtime()?;
         let (view, trace) = (JobView(place.printed()), Trace::default());
         let skills = vec![job.document.revision.skill.clone()];
         let (people, stop) = (&place.inbox, &place.stop);
@@ -127,7 +126,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Shows nothing, because hosts read the log. It only passes on that events are durable.
+/// Shows nothing, because hosts read the log. It only reports that events are durable.
 #[derive(Debug)]
 struct JobView(Printed);
 

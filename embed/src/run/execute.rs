@@ -23,6 +23,16 @@ use bloomery_worker::trace::{self, Trace};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::path::{Path, PathBuf};
+use tokio::runtime::Runtime;
+
+/// Creates a runtime of tokio for this thread.
+///
+/// # Errors
+/// If the system lacks resources.
+pub fn tokio_runtime() -> Result<Runtime, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::failed(format!("the runtime cannot be started: {error}")))
+}
 
 /// Makes the inputs those of the next attempt of a Job. Checks the bound files and the server program again, because they may have changed
 /// since the start of the Job.
@@ -32,11 +42,8 @@ use std::path::{Path, PathBuf};
 pub fn begin_attempt(job: &PreparedJob<'_>, inputs: &mut Inputs, state: &JobState) -> Result<(), Error> {
     let resources = &inputs.part.resources;
     resources::check_available(resources)?;
-    if let Some(root) = &job.options.root {
-        resources::check_within(resources, root)?;
-    }
     // Links in the memory may have changed too.
-    job.options.all_memories().try_for_each(|memory| resources::check_outside_memory(resources, memory))?;
+    resources::check_places(resources, job.options)?;
     job.document.program.iter().try_for_each(server::check_program)?;
     // Each attempt claims one epoch of the log, so it has the number of the next epoch.
     inputs.part.attempt = u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);

@@ -22,7 +22,7 @@ pub struct RunOptions {
     pub bootstrap: bool,
     /// The directory of the memory.
     pub memory: PathBuf,
-    /// The memories of other tenants, or directories with memories. No Job can bind or read what is in them.
+    /// The memories of other tenants, or directories with memories. No Job can bind a path in them, or read one with its file tools.
     pub other_memories: Vec<PathBuf>,
     /// The model.
     pub model: ModelOptions,

@@ -223,10 +223,7 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
 /// Binds the resources, and checks that their files are in the root, and not in a memory.
 fn bind_resources(options: &RunOptions, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &options.resources, options.project_path.as_deref())?;
-    if let Some(root) = &options.root {
-        resources::check_within(&bound, root)?;
-    }
-    options.all_memories().try_for_each(|memory| resources::check_outside_memory(&bound, memory)).map(|()| bound)
+    resources::check_places(&bound, options).map(|()| bound)
 }
 
 /// Returns the core notes that `--memory-scope` names, if it is given.

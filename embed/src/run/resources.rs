@@ -3,6 +3,7 @@
 use super::credential;
 use crate::error::Error;
 use crate::local::memory::all_directories;
+use crate::run::options::RunOptions;
 use crate::{source, text};
 use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
@@ -70,12 +71,23 @@ pub fn bind(
     if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::invalid).collect())) }
 }
 
+/// Checks that all bound files and directories are in the root of the options, and that no bound path is in a memory of the options.
+///
+/// # Errors
+/// If one of them is elsewhere, or a directory cannot be read. The errors do not contain the values of secrets.
+pub fn check_places(bound: &[BoundResource], options: &RunOptions) -> Result<(), Error> {
+    if let Some(root) = &options.root {
+        check_within(bound, root)?;
+    }
+    options.all_memories().try_for_each(|memory| check_outside_memory(bound, memory))
+}
+
 /// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the
 /// memory may be bound, because the file tools do not reach the memory in it.
 ///
 /// # Errors
 /// If a bound path is in the memory.
-pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<(), Error> {
+fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<(), Error> {
     let canonical = |dir: &PathBuf| match dir.canonicalize() {
         // A directory that does not exist contains no bound path.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -103,7 +115,7 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
 ///
 /// # Errors
 /// If one of them is elsewhere, or the directory cannot be read. The errors do not contain the values of secrets.
-pub fn check_within(bound: &[BoundResource], root: &Path) -> Result<(), Error> {
+fn check_within(bound: &[BoundResource], root: &Path) -> Result<(), Error> {
     let unusable = |error| Error::invalid(format!("the root {} cannot be used: {error}", text::directory(root)));
     let canonical = root.canonicalize().map_err(unusable)?;
     let outside = bound.iter().find(|resource| match &resource.source {

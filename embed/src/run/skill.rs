@@ -5,8 +5,8 @@ pub mod invoked;
 
 use crate::error::{Error, ErrorKind};
 use crate::findings::Tally;
-use crate::local::SKILL_FILE;
 use crate::local::skill_directory::SkillDirectory;
+use crate::local::{SKILL_FILE, memory};
 use crate::run::templates;
 use crate::source::{self, Source};
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
@@ -14,6 +14,7 @@ use bloomery_engine::tool::ListedTool;
 use bloomery_skills::names::name_fault;
 use bloomery_skills::{CheckedDocument, Finding};
 use documents::{ResolvedSkill, SkillDocuments, refuse_errors};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,13 +166,13 @@ impl SelectedSkill {
     }
 }
 
-/// Returns the names of the templates.
-pub fn template_names() -> impl Iterator<Item = &'static str> {
-    templates::names()
+/// Returns the names of the Skills in a memory, and of the templates.
+pub fn known_names(memory: &Path) -> BTreeSet<String> {
+    memory::skill_names(memory).into_iter().chain(templates::names().map(str::to_owned)).collect()
 }
 
 /// Returns the message for a name that is neither a Skill in the memory nor a template.
-pub fn not_found_message(directory: &SkillDirectory) -> String {
+fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
     let known: Vec<&str> = templates::names().collect();
     format!(

@@ -1,4 +1,4 @@
-//! What a host shows of a Job while it runs.
+//! The view of a running Job, which a host provides.
 
 use bloomery_http::progress::ProgressObserver;
 use bloomery_mcp::StderrListener;
@@ -16,7 +16,7 @@ pub trait RunView: Observer {
     /// Returns an observer of the progress between events.
     fn progress(&self) -> ProgressObserver;
 
-    /// Returns the receiver of what a program writes to its standard error. The text is untrusted.
+    /// Returns the receiver of the lines that a program writes to its standard error. The text is untrusted.
     fn program_output(&self) -> StderrListener;
 
     /// Returns a writer for the events of the Job, or of a child of it, as lines for people.

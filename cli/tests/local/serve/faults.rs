@@ -1,6 +1,6 @@
 //! Faults of clients and of the server.
 
-use super::Server;
+use super::{GREETING, Server};
 use crate::resume::HOLDS;
 use crate::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
 use bloomery_embed::local::drive_mark::DriveMark;
@@ -85,8 +85,7 @@ fn durable_events(setup: &Setup, key: &str) -> u64 {
 async fn clients_of_a_killed_server_go_on_at_the_next_one() {
     let setup = Setup::new(HOLDS).await;
     let mut server = Server::start(&setup).await;
-    let started = server.post("/api/chat", r#"{"goal": "Greet", "skillSlug": "greeter"}"#).send().await.unwrap();
-    let job = started.headers()["location"].to_str().unwrap().to_owned();
+    let job = server.start_job().await;
     let key = job.rsplit('/').next().unwrap();
     setup.wait_for_held(1).await;
     let mut followers = Vec::new();
@@ -238,7 +237,7 @@ async fn trickle(address: &str, text: String, part: &str) -> String {
 async fn requests_that_are_too_large_or_of_other_sites_are_refused() {
     let setup = Setup::new(SAYS_HELLO).await;
     let server = Server::start(&setup).await;
-    let chat = || server.post("/api/chat", r#"{"goal": "Greet", "skillSlug": "greeter"}"#);
+    let chat = || server.post("/api/chat", GREETING);
     let large = format!(r#"{{"goal": "{}"}}"#, "x".repeat(70_000));
     for (request, status) in [
         (chat().body(large), StatusCode::PAYLOAD_TOO_LARGE),

@@ -1,29 +1,27 @@
 //! Finds the Skills that a Job may invoke: in a file with several Skills, in the memory, or among the templates. Prints nothing.
 
 use super::documents::SkillDocuments;
-use super::{LoadedSkill, Origin, SelectedSkill, SkillSelector, check_skill};
+use super::{LoadedSkill, Origin, SelectedSkill, SkillSelector, check_skill, known_names};
 use crate::findings::Tally;
+use crate::local::SKILL_FILE;
 use crate::local::skill_directory::SkillDirectory;
-use crate::local::{SKILL_FILE, memory};
 use crate::run::templates;
 use crate::source::{self, Source};
 use bloomery_crds::children::{EVERY_SKILL, VisibleSkill};
 use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_skills::names::name_fault;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Returns the Skills that the Jobs of a Skill may invoke, sorted by name. `file` is the file of the Skill.
 pub fn visible(spec: &SkillSpec, memory: &Path, file: &Path) -> Vec<VisibleSkill> {
-    let mut names: Vec<String> = if spec.skills.iter().any(|name| name == EVERY_SKILL) {
-        let found = memory::skill_names(memory).into_iter().chain(names_in(file));
-        found.chain(templates::names().map(str::to_owned)).collect()
+    let mut names: BTreeSet<String> = if spec.skills.iter().any(|name| name == EVERY_SKILL) {
+        known_names(memory).into_iter().chain(names_in(file)).collect()
     } else {
-        spec.skills.clone()
+        spec.skills.iter().cloned().collect()
     };
     names.retain(|name| name_fault(name).is_none());
-    names.sort_unstable();
-    names.dedup();
     let found = names.iter().filter_map(|name| find(memory, file, name));
     found.map(|SelectedSkill { loaded, .. }| VisibleSkill::new(&loaded.name, &loaded.spec)).collect()
 }
