@@ -36,7 +36,7 @@ fn validation_faults(spec: &SkillSpec) -> Vec<Fault> {
         return Vec::new();
     };
     let tests_on_change = *on_change == Some(true);
-    let has_no_feature = spec.features.iter().all(|feature| feature.subskill().is_some());
+    let has_no_feature = spec.tested_features().next().is_none();
     let no_feature = || "the Skill has no feature to test: add one to spec.features, or remove this field".to_owned();
     let required = spec.resources.iter().find(|resource| resource.required == Some(true));
     let required = required.filter(|_| tests_on_change).map(|resource| {

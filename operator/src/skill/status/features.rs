@@ -40,8 +40,7 @@ pub(super) fn observation(
     (revision, validated): (Option<&RevisionRef>, Option<&RevisionRef>),
     results: &[FeatureStatus],
 ) -> Option<Observation> {
-    let features = skill.spec.features.iter().filter(|feature| feature.subskill().is_none());
-    let features: Vec<&Feature> = features.collect();
+    let features: Vec<&Feature> = skill.spec.tested_features().collect();
     let reference = revision.filter(|_| !features.is_empty())?;
     let revision = reference.name.as_str();
     let result_of =

@@ -30,8 +30,8 @@ pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
         return end(code, "The Job was ended before all features were tested.");
     }
     let (run, validation) = (conversation.run(), &conversation.validation);
-    let tested_here = || run.skill.features.iter().filter(|feature| feature.subskill().is_none());
-    let Some(feature) = tested_here().find(|feature| validation.result_of(&feature.name).is_none()) else {
+    let untested_feature = run.skill.tested_features().find(|feature| validation.result_of(&feature.name).is_none());
+    let Some(feature) = untested_feature else {
         let (code, message) = conclusion(&validation.results().collect::<Vec<_>>());
         return end(code, &message);
     };
