@@ -30,7 +30,7 @@ pub fn faults(spec: &SkillSpec) -> Vec<Fault> {
     faults
 }
 
-/// Returns the faults of settings by which Jobs would wait for a validation that can never be, and of a limit that does not apply.
+/// Returns the faults of settings that need a validation that cannot run, and of a limit that has no effect.
 fn validation_faults(spec: &SkillSpec) -> Vec<Fault> {
     let Some(Validation { on_change, runs: _, pass_rate: _, tokens, require_for }) = spec.validation() else {
         return Vec::new();

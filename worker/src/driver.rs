@@ -167,7 +167,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// Records the statements that people made without being asked by this worker. Does nothing once the conversation has an outcome, and
     /// before the Job is attached to its log: the statements are those of this Job.
     fn record_statements(&mut self) -> Result<(), bloomery_journal::Error> {
-        // People learn that a statement that stays with them was not recorded.
+        // The statements are not taken: their senders learn that the Job has not recorded them.
         if !self.conversation.is_attached() || self.conversation.outcome().is_some() {
             return Ok(());
         }

@@ -36,7 +36,7 @@ async fn writes_of_reconcile(api: &FakeApi, differs_since: &Arc<FirstSeen>) -> V
     writes(api)
 }
 
-/// Records what the probe in this pod finds, as the report endpoint does, and returns the writes.
+/// Records the findings of the probe in this pod, as the report endpoint does, and returns the writes.
 async fn writes_of_report(api: &FakeApi, pod: &str) -> Vec<String> {
     let skill: Skill = serde_json::from_value(api.get(SKILL)).unwrap();
     let part = api.get(pod)["metadata"]["annotations"][ANNOTATION_PROBE_PART].clone();

@@ -17,7 +17,7 @@ pub enum ValidationStep<'a> {
     Done,
 }
 
-/// Returns the next step of a validation. The limits of the Job for tokens and time are those of all tests together. A feature without a
+/// Returns the next step of a validation. The limits of the Job for tokens and time apply to all tests together. A feature without a
 /// result has failed when one of them is reached.
 pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
     if conversation.outcome().is_some() {
