@@ -155,7 +155,7 @@ pub enum ChildProgress {
 }
 
 impl ChildProgress {
-    /// Returns the end of a child with this outcome. A child without text has none.
+    /// Returns the end of a child with this outcome. An empty text counts as none.
     pub fn ended(outcome: Outcome, result: Option<JobResult>, usage: Usage) -> Self {
         let JobResult { text, fields, .. } = result.unwrap_or_default();
         let text = Some(text).filter(|text| !text.is_empty());

@@ -30,13 +30,13 @@ pub fn faults(spec: &SkillSpec) -> Vec<Fault> {
     faults
 }
 
-/// Returns the faults of settings by which Jobs would wait for a validation that can never be, and of a limit that does not apply.
+/// Returns the faults of settings that need a validation that cannot run, and of a limit that has no effect.
 fn validation_faults(spec: &SkillSpec) -> Vec<Fault> {
     let Some(Validation { on_change, runs: _, pass_rate: _, tokens, require_for }) = spec.validation() else {
         return Vec::new();
     };
     let tests_on_change = *on_change == Some(true);
-    let has_no_feature = spec.features.iter().all(|feature| feature.subskill().is_some());
+    let has_no_feature = spec.tested_features().next().is_none();
     let no_feature = || "the Skill has no feature to test: add one to spec.features, or remove this field".to_owned();
     let required = spec.resources.iter().find(|resource| resource.required == Some(true));
     let required = required.filter(|_| tests_on_change).map(|resource| {

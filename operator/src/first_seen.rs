@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 /// The number of remembered objects from which old ones are dropped.
 const CLEANUP_THRESHOLD: usize = 4096;
 
-/// The age at which a remembered object may be dropped: an object that is in one of these states for so long is stuck or gone.
+/// The age at which a remembered object may be dropped: an object that stays in a state for so long is stuck or gone.
 const MAX_REMEMBERED_AGE: SignedDuration = SignedDuration::from_hours(1);
 
 /// The time at which this process first saw a state of each object, by UID. A new leader starts with an empty map.

@@ -99,7 +99,7 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>, differs_since: Arc<F
     let now = Timestamp::now();
     let status = status::compute(&skill, &applied, &fetched, &probe, &Time(now));
     // Write the status, publish Events and prune (IO).
-    let write_after = Box::pin(write::write(&context, &differs_since, &skill, status.clone(), now)).await?;
+    let write_after = Box::pin(write::write(&context, &differs_since, &skill, &status, now)).await?;
     let Ok(applied) = applied else { return refused_policy.map_or_else(|| Ok(requeue(write_after)), Err) };
     prune::prune(&skill, &applied, &fetched, &context.applier).await?;
     // Apply (IO): the Job that tests a new revision.

@@ -247,6 +247,11 @@ impl SkillSpec {
         self.memory.as_ref().and_then(|memory| memory.reclaim_policy).unwrap_or_default()
     }
 
+    /// Returns the features that the Skill tests itself. Other Skills test the others.
+    pub fn tested_features(&self) -> impl Iterator<Item = &Feature> {
+        self.features.iter().filter(|feature| feature.subskill().is_none())
+    }
+
     /// Returns the settings of the validation, if the Skill has any.
     pub fn validation(&self) -> Option<&Validation> {
         self.engine.as_ref()?.validation.as_ref()

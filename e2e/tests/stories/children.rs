@@ -135,13 +135,19 @@ async fn a_child_whose_pod_is_killed_goes_on_for_the_same_parent() {
     .await;
 }
 
+/// Starts a parent that waits without a pod, because its child waits for the approval of a large refund.
+async fn start_with_parked_child(tenant: &Tenant) -> (Shop, JobHandle<'_>, JobHandle<'_>) {
+    let (shop, parent) = start_complaint(tenant, "A-443", large_refund("A-443")).await;
+    let child = child_of(tenant, &parent).await;
+    parked_approval(tenant, &child).await;
+    parent.until_phase(Phase::AwaitingJob).await;
+    (shop, parent, child)
+}
+
 #[tokio::test]
 async fn a_child_that_is_deleted_before_its_end_asks_a_person() {
     story(async |tenant| {
-        let (shop, parent) = start_complaint(tenant, "A-443", large_refund("A-443")).await;
-        let child = child_of(tenant, &parent).await;
-        parked_approval(tenant, &child).await;
-        parent.until_phase(Phase::AwaitingJob).await;
+        let (shop, parent, child) = start_with_parked_child(tenant).await;
         child.delete().await;
         let asked = parent.until_questions(1).await;
         assert!(asked[0].text.contains("use_skill"), "the call should be named: {}", asked[0].text);
@@ -173,10 +179,7 @@ async fn a_job_waits_without_a_pod_while_its_child_waits_for_an_approval() {
 #[tokio::test]
 async fn cancelling_a_job_cancels_its_child() {
     story(async |tenant| {
-        let (shop, parent) = start_complaint(tenant, "A-443", large_refund("A-443")).await;
-        let child = child_of(tenant, &parent).await;
-        parked_approval(tenant, &child).await;
-        parent.until_phase(Phase::AwaitingJob).await;
+        let (shop, parent, child) = start_with_parked_child(tenant).await;
         parent.cancel().await;
         parent.ended(OutcomeCode::Cancelled).await;
         child.ended(OutcomeCode::Cancelled).await;

@@ -13,7 +13,7 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
-/// The page.
+/// The page whose commands the story runs.
 const PAGE: &str = "docs/how-to/skills-repository.md";
 
 /// The Skill that the page validates.

@@ -44,7 +44,6 @@ async fn a_crd_of_an_older_version_is_refused() {
 
 #[tokio::test]
 async fn an_older_chart_keeps_the_newer_crds() {
-    // Helm refuses to work on a release that it upgrades at the same time.
     story(async |tenant| {
         let chart = std::env::temp_dir().join(&tenant.namespace);
         command::run(Command::new("cp").arg("-rL").arg(command::checkout("charts/bloomery")).arg(&chart));

@@ -69,9 +69,7 @@ fn merged(recorded: &[FeatureStatus], tested: &Tested<'_>, now: &Time) -> Vec<Fe
         let at_earlier_time = earlier.map(|time| FeatureStatus { time, ..status.clone() });
         at_earlier_time.filter(|same| recorded_of(&same.name) == Some(same)).unwrap_or(status)
     };
-    let is_tested = |recorded: &&FeatureStatus| results.iter().any(|result| result.name == recorded.name);
-    let others = recorded.iter().filter(|recorded| !is_tested(recorded)).cloned();
-    results.iter().map(status).chain(others).take(FeatureResult::MAX_RESULTS).collect()
+    FeatureStatus::merge(recorded, results.iter().map(status).collect())
 }
 
 /// Returns a sentence for each feature that passed before, and does not pass any more.

@@ -49,8 +49,8 @@ pub struct FetchedSkill {
     pub mcp_pods: Vec<Arc<Pod>>,
     /// The pods of the Skill's probes.
     pub probe_pods: Vec<Arc<Pod>>,
-    /// The destinations that the policy of the Skill allowed to running workers when their attempts began, of workers for which the
-    /// policy no longer allows all of them.
+    /// The destinations of running workers that connect to more than the current spec names: the policy of the Skill allowed these
+    /// destinations when their attempts began.
     pub connects_to: BTreeSet<Destination>,
     /// The latest time at which a Job of the Skill found that the tools of the server have changed.
     pub tools_changed_at: Option<Time>,

@@ -59,7 +59,7 @@ pub fn compute(
     let results = features::with_found(current.features, revision.as_ref(), &fetched.test_job);
     let revisions = (revision.as_ref(), current.validated_revision.as_ref());
     let validation = features::observation(skill, revisions, &results);
-    // The features of an invalid Skill are not those of its revision.
+    // An invalid Skill and its revision may have different features.
     let has_passed = applied.is_ok() && validation.as_ref().is_some_and(|found| found.holds == Some(true));
     observations.extend(validation);
     observations.extend(findings.into_iter().map(|finding| finding.observation));

@@ -146,8 +146,7 @@ fn has_ended(job: &Job) -> bool {
 fn has_all_results(skill: &Skill, revision: &RevisionRef) -> bool {
     let recorded = skill.status.as_ref().map_or(&[][..], |status| &status.features);
     let has_result = |name: &str| recorded.iter().any(|result| result.name == name && result.revision == revision.name);
-    let mut tested = skill.spec.features.iter().filter(|feature| feature.subskill().is_none());
-    tested.all(|feature| has_result(&feature.name))
+    skill.spec.tested_features().all(|feature| has_result(&feature.name))
 }
 
 /// Returns the results of a Job that has ended, with the revision that it has tested.

@@ -21,12 +21,12 @@ pub async fn write(
     context: &Context,
     differs_since: &FirstSeen,
     skill: &Skill,
-    status: SkillStatus,
+    status: &SkillStatus,
     now: Timestamp,
 ) -> Result<Option<SignedDuration>, Error> {
     let before = skill.status.clone().unwrap_or_default();
     let uid = skill.uid().unwrap_or_default();
-    if status != before && is_same_wait(&before, &status) {
+    if *status != before && is_same_wait(&before, status) {
         let left = SETTLE_TIME - now.duration_since(differs_since.first_seen(&uid, now));
         if left.is_positive() {
             return Ok(Some(left));
@@ -34,7 +34,7 @@ pub async fn write(
     }
     context.statuses.replace(skill, status.clone()).await?;
     differs_since.forget(&uid);
-    events::publish(skill, &before, &status, &context.events).await;
+    events::publish(skill, &before, status, &context.events).await;
     Ok(None)
 }
 

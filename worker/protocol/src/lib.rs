@@ -174,7 +174,7 @@ mod tests {
             assert!(states > 10_000, "{states}");
         }
 
-        /// The writer is that of the read's approval, above.
+        /// The writer makes the same changes as in the test of a read's approval, above.
         #[test]
         #[ignore = "visits millions of states: make test-all"]
         fn the_approvals_of_effects_hold_although_somebody_else_writes_to_the_directory() {

@@ -87,6 +87,13 @@ impl FeatureStatus {
         let FeatureResult { name, passed, score, reason, tokens, seconds: _ } = result;
         Self { name, passed, score, reason, revision: revision.to_owned(), job: job.to_owned(), time, tokens }
     }
+
+    /// Returns the new statuses, and the recorded ones of other features; at most [`FeatureResult::MAX_RESULTS`].
+    pub fn merge(recorded: &[Self], new: Vec<Self>) -> Vec<Self> {
+        let is_new = |recorded: &&Self| new.iter().any(|status| status.name == recorded.name);
+        let others: Vec<Self> = recorded.iter().filter(|recorded| !is_new(recorded)).cloned().collect();
+        new.into_iter().chain(others).take(FeatureResult::MAX_RESULTS).collect()
+    }
 }
 
 impl Feature {

@@ -44,8 +44,8 @@ impl Validation {
     /// The largest number of tests of a feature.
     pub const MAX_RUNS: u32 = 20;
 
-    /// Returns the settings that a revision contains: those of the tests; none if there are none. The others apply at once, and a change of
-    /// them needs no other revision.
+    /// Returns the settings that a revision contains, `runs` and `passRate`; none if both are absent. The others apply at once, and a change
+    /// of them needs no other revision.
     #[must_use]
     pub fn of_revision(&self) -> Option<Self> {
         let tests = Self { runs: self.runs, pass_rate: self.pass_rate, ..Self::default() };

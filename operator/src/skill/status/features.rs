@@ -4,7 +4,7 @@ use super::super::test_job::{DEBOUNCE, TestJob, is_wanted, name_of};
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use crate::status::requires_validation;
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
-use bloomery_crds::v1alpha1::{Feature, FeatureResult, FeatureStatus, RevisionRef, Skill};
+use bloomery_crds::v1alpha1::{Feature, FeatureStatus, RevisionRef, Skill};
 
 /// The condition that this module computes.
 const KIND: ConditionType = ConditionType::Validated;
@@ -27,10 +27,7 @@ pub(super) fn with_found(
         recorded.iter().any(|recorded| recorded.name == result.name && recorded.revision == result.revision)
     };
     let missing = found.iter().filter(|result| result.revision == revision.name && !is_recorded(result));
-    let missing: Vec<FeatureStatus> = missing.cloned().collect();
-    let is_replaced = |recorded: &FeatureStatus| missing.iter().any(|result| result.name == recorded.name);
-    let kept: Vec<FeatureStatus> = recorded.into_iter().filter(|recorded| !is_replaced(recorded)).collect();
-    missing.into_iter().chain(kept).take(FeatureResult::MAX_RESULTS).collect()
+    FeatureStatus::merge(&recorded, missing.cloned().collect())
 }
 
 /// Returns the condition; none if the Skill has no features, or other Skills test all of them. `validated` is the latest revision before
@@ -40,8 +37,7 @@ pub(super) fn observation(
     (revision, validated): (Option<&RevisionRef>, Option<&RevisionRef>),
     results: &[FeatureStatus],
 ) -> Option<Observation> {
-    let features = skill.spec.features.iter().filter(|feature| feature.subskill().is_none());
-    let features: Vec<&Feature> = features.collect();
+    let features: Vec<&Feature> = skill.spec.tested_features().collect();
     let reference = revision.filter(|_| !features.is_empty())?;
     let revision = reference.name.as_str();
     let result_of =
@@ -73,7 +69,7 @@ pub(super) fn observation(
     Some(Observation { kind: KIND, holds: None, reason: Reason::NotValidated, message })
 }
 
-/// Returns the sentence about the revision that new Jobs run on, after a blank; empty if it is the current one.
+/// Returns the sentence about the revision that new Jobs run on, after a space; empty if it is the current one.
 fn effect_on_jobs(skill: &Skill, current: &RevisionRef, validated: Option<&RevisionRef>) -> String {
     match validated {
         _ if !requires_validation(skill) => String::new(),

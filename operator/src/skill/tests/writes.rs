@@ -36,7 +36,7 @@ async fn writes_of_reconcile(api: &FakeApi, differs_since: &Arc<FirstSeen>) -> V
     writes(api)
 }
 
-/// Records what the probe in this pod finds, as the report endpoint does, and returns the writes.
+/// Records the findings of the probe in this pod, as the report endpoint does, and returns the writes.
 async fn writes_of_report(api: &FakeApi, pod: &str) -> Vec<String> {
     let skill: Skill = serde_json::from_value(api.get(SKILL)).unwrap();
     let part = api.get(pod)["metadata"]["annotations"][ANNOTATION_PROBE_PART].clone();
@@ -112,11 +112,11 @@ async fn a_change_of_a_wait_is_written_after_ten_seconds_and_not_if_it_passes_be
     let steps = [(0, &other, Some(10)), (9, &other, Some(1)), (9, &same, None), (10, &other, Some(10))];
     for (second, status, expected) in steps {
         let now = start + SignedDuration::from_secs(second);
-        let left = write::write(&context, &differs_since, &skill, status.clone(), now).await.unwrap();
+        let left = write::write(&context, &differs_since, &skill, status, now).await.unwrap();
         assert_eq!((left, writes(&api)), (expected.map(SignedDuration::from_secs), vec![]), "second {second}");
     }
     let now = start + SignedDuration::from_secs(20);
-    assert_eq!(write::write(&context, &differs_since, &skill, other, now).await.unwrap(), None);
+    assert_eq!(write::write(&context, &differs_since, &skill, &other, now).await.unwrap(), None);
     assert_eq!(writes(&api), [format!("status {SKILL}")]);
 }
 
@@ -130,6 +130,6 @@ async fn a_change_that_is_no_other_wait_is_written_at_once(#[case] change: fn(&m
     let mut status = skill.status.clone().unwrap();
     change(&mut status);
     let context = api.operator().await;
-    let left = write::write(&context, &FirstSeen::default(), &skill, status, Timestamp::now()).await.unwrap();
+    let left = write::write(&context, &FirstSeen::default(), &skill, &status, Timestamp::now()).await.unwrap();
     assert_eq!((left, writes(&api)), (None, vec![format!("status {SKILL}")]));
 }

@@ -19,9 +19,9 @@ struct Constraint<'a> {
 }
 
 impl Condition {
-    /// Returns the arguments whose comparisons exclude each other, each with the value that this gives the part in which they are. An
-    /// empty name stands for a value that is no argument.
-    pub(crate) fn exclusive_comparisons(&self) -> BTreeSet<(String, bool)> {
+    /// Returns the arguments whose comparisons exclude each other, each with the constant value of the part with these comparisons. `None`
+    /// stands for a value that is no argument.
+    pub(crate) fn exclusive_comparisons(&self) -> BTreeSet<(Option<String>, bool)> {
         let mut found = BTreeSet::new();
         for node in self.nodes() {
             // `a && b` is never true if the sides cannot be true together, and `a || b` is always true if they cannot be false together.
@@ -37,7 +37,7 @@ impl Condition {
                 others.iter().map(move |other| (one, other))
             });
             let excluded = pairs.filter(|(one, other)| one.value == other.value && one.excludes(other));
-            let names = excluded.map(|(one, _)| part_of_argument(one.value, &[]).unwrap_or_default());
+            let names = excluded.map(|(one, _)| part_of_argument(one.value, &[]));
             found.extend(names.map(|name| (name, !truth)));
         }
         found
@@ -167,7 +167,8 @@ mod tests {
     #[case::beyond_exact_numbers("a >= 9007199254740992 && a < 9007199254740993", &[])]
     fn comparisons_that_exclude_each_other_are_found(#[case] text: &str, #[case] expected: &[(&str, bool)]) {
         let found = Condition::compile(text).unwrap().exclusive_comparisons();
-        let found: Vec<_> = found.iter().map(|(name, is_true)| (name.as_str(), *is_true)).collect();
+        let found: Vec<_> =
+            found.iter().map(|(name, is_true)| (name.as_deref().unwrap_or_default(), *is_true)).collect();
         assert_eq!(found, expected);
     }
 }

@@ -1,7 +1,7 @@
 //! Finds lists in the arguments of which one item lets a call pass, whatever the other items are. An attacker adds a recipient to a mail.
 
 use super::Condition;
-use super::sources::part_of_argument;
+use super::sources::{part_of_argument, visit};
 use bloomery_cel::{Function, Macro, Node, Operator};
 
 /// A list in the arguments of which one item lets a call pass.
@@ -18,7 +18,9 @@ impl Condition {
     /// asks for the size of the list. `allows` says whether calls pass if the condition is true. Otherwise, they pass if it is false.
     pub(crate) fn passing_by_one_item(&self, allows: bool) -> Vec<OneItem> {
         let mut found = Vec::new();
-        collect(self.program.root(), allows, &mut Vec::new(), &mut found);
+        visit(self.program.root(), allows, &mut Vec::new(), &mut |node, passes, items| {
+            found.extend(item_of_macro(node, passes, items));
+        });
         let nodes = self.nodes();
         found.extend(nodes.iter().filter_map(|node| item_by_position(node)));
         let asks_for_size = |list: &str| nodes.iter().any(|node| is_size_of(node, list));
@@ -27,30 +29,14 @@ impl Condition {
     }
 }
 
-/// Collects the lists in a part. `passes` says whether calls pass if the part is true. `items` are the values of the enclosing macros, the
-/// outermost first.
-fn collect(node: &Node, passes: bool, items: &mut Vec<Option<String>>, found: &mut Vec<OneItem>) {
-    match node {
-        Node::Not(operand) => collect(operand, !passes, items, found),
-        Node::And(sides) | Node::Or(sides) => sides.iter().for_each(|side| collect(side, passes, items, found)),
-        Node::Conditional(parts) => {
-            let [_, yes, no] = parts.as_ref();
-            collect(yes, passes, items, found);
-            collect(no, passes, items, found);
-        }
-        Node::Macro(by @ (Macro::All | Macro::Exists), over, body) => {
-            let list = part_of_argument(over, items);
-            let is_enough = passes == (*by == Macro::Exists);
-            let checks_values = || body.parts().into_iter().any(|part| checked_value(part).is_some());
-            if let Some(list) = list.clone().filter(|_| is_enough && checks_values()) {
-                found.push(OneItem { list, by: Some(*by) });
-            }
-            items.push(list.map(|list| format!("{list}[]")));
-            collect(body, passes, items, found);
-            items.pop();
-        }
-        _ => {}
-    }
+/// Returns the list of a macro of which one item is enough for a call to pass. `passes` says whether calls pass if the macro is true.
+/// `items` are the values of the enclosing macros, the outermost first.
+fn item_of_macro(node: &Node, passes: bool, items: &[Option<String>]) -> Option<OneItem> {
+    let Node::Macro(by @ (Macro::All | Macro::Exists), over, body) = node else { return None };
+    let is_enough = passes == (*by == Macro::Exists);
+    let checks_values = || body.parts().into_iter().any(|part| checked_value(part).is_some());
+    let list = part_of_argument(over, items).filter(|_| is_enough && checks_values())?;
+    Some(OneItem { list, by: Some(*by) })
 }
 
 /// Returns the value of which a part asks where it comes from, or whether it is a known one.

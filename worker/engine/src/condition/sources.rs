@@ -18,39 +18,44 @@ impl Condition {
     /// Returns the uses of `fromUser` and `fromTool`. A use whose direction is not known, such as in `fromUser(a) == b`, is left out.
     pub(crate) fn sources(&self) -> Vec<Source> {
         let mut found = Vec::new();
-        collect(self.program.root(), /*wanted*/ true, &mut Vec::new(), &mut found);
+        visit(self.program.root(), /*wanted*/ true, &mut Vec::new(), &mut |node, wanted, items| {
+            let (value, is_user) = match node {
+                Node::FromUser(value) => (value, true),
+                Node::FromTool(value, _) => (value, false),
+                _ => return,
+            };
+            found.push(Source { value: part_of_argument(value, items), is_user, is_negated: !wanted });
+        });
         found
     }
 }
 
-/// Collects the uses in a part that must be `wanted` for the condition to be true. `items` are the values of the enclosing macros, the
-/// outermost first.
-fn collect(node: &Node, wanted: bool, items: &mut Vec<Option<String>>, found: &mut Vec<Source>) {
+/// Visits a part that must be `wanted` for the condition to be true, and all parts within it of which this is known. `items` are the values
+/// of the enclosing macros, the outermost first. The visitor receives both for each part.
+pub(super) fn visit(
+    node: &Node,
+    wanted: bool,
+    items: &mut Vec<Option<String>>,
+    visitor: &mut impl FnMut(&Node, bool, &[Option<String>]),
+) {
+    visitor(node, wanted, items);
     match node {
-        Node::Not(operand) => collect(operand, !wanted, items, found),
+        Node::Not(operand) => visit(operand, !wanted, items, visitor),
         Node::And(sides) | Node::Or(sides) => {
             for side in sides {
-                collect(side, wanted, items, found);
+                visit(side, wanted, items, visitor);
             }
         }
         Node::Conditional(parts) => {
             let [_, yes, no] = parts.as_ref();
-            collect(yes, wanted, items, found);
-            collect(no, wanted, items, found);
+            visit(yes, wanted, items, visitor);
+            visit(no, wanted, items, visitor);
         }
         Node::Macro(Macro::All | Macro::Exists, over, body) => {
             let item = part_of_argument(over, items).map(|list| format!("{list}[]"));
             items.push(item);
-            collect(body, wanted, items, found);
+            visit(body, wanted, items, visitor);
             items.pop();
-        }
-        Node::FromUser(value) => {
-            let value = part_of_argument(value, items);
-            found.push(Source { value, is_user: true, is_negated: !wanted });
-        }
-        Node::FromTool(value, _) => {
-            let value = part_of_argument(value, items);
-            found.push(Source { value, is_user: false, is_negated: !wanted });
         }
         _ => {}
     }

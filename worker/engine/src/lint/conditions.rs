@@ -84,8 +84,8 @@ fn constant(written: &Written<'_>, condition: &Condition) -> Option<Finding> {
 
 /// Finds comparisons that exclude each other, so that a part of the condition does not depend on the call.
 fn exclusive(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
-    let finding = |(name, truth): (String, bool)| {
-        let value = if name.is_empty() { "a value" } else { name.as_str() };
+    let finding = |(name, truth): (Option<String>, bool)| {
+        let value = name.as_deref().unwrap_or("a value");
         let message =
             format!("a part of the condition is constant: because of the comparisons of {value}, it is always {truth}");
         let (instead, rule) = if truth { ("&&", "all of them must hold") } else { ("||", "one of them is enough") };

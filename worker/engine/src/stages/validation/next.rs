@@ -17,7 +17,7 @@ pub enum ValidationStep<'a> {
     Done,
 }
 
-/// Returns the next step of a validation. The limits of the Job for tokens and time are those of all tests together. A feature without a
+/// Returns the next step of a validation. The limits of the Job for tokens and time apply to all tests together. A feature without a
 /// result has failed when one of them is reached.
 pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
     if conversation.outcome().is_some() {
@@ -30,8 +30,8 @@ pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
         return end(code, "The Job was ended before all features were tested.");
     }
     let (run, validation) = (conversation.run(), &conversation.validation);
-    let tested_here = || run.skill.features.iter().filter(|feature| feature.subskill().is_none());
-    let Some(feature) = tested_here().find(|feature| validation.result_of(&feature.name).is_none()) else {
+    let untested_feature = run.skill.tested_features().find(|feature| validation.result_of(&feature.name).is_none());
+    let Some(feature) = untested_feature else {
         let (code, message) = conclusion(&validation.results().collect::<Vec<_>>());
         return end(code, &message);
     };
