@@ -21,7 +21,7 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bloomery_crds::v1alpha1::Usage;
-use bloomery_embed::{Cursor, ErrorKind, Input, NewJob, Runtime, Tenant};
+use bloomery_embed::{Cursor, Input, NewJob, Runtime, Tenant};
 use find::Found;
 pub(crate) use request::CompletionRequest;
 use turns::Turns;
@@ -100,12 +100,7 @@ async fn start<T: Tenant>(
     }
     let skill = Some(turns.skill().to_owned());
     let started = tenant.start(NewJob { goal, skill, key: Some(key), continues, ..NewJob::default() }).await;
-    let job = started.map_err(|error| match error.kind {
-        ErrorKind::Conflict if has_idempotency_key => {
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, Problem::from(error).detail())
-        }
-        _ => Problem::from(error),
-    })?;
+    let job = started.map_err(|error| chat::start_problem(error, has_idempotency_key))?;
     Ok(Begun { job, after: Cursor::START, awaits_input: false, before: Usage::default() })
 }
 
