@@ -46,11 +46,12 @@ pub(crate) async fn complete<R: Runtime>(
     let turns = Turns::new(&session.user, &request)?;
     let begun = begin(&session.tenant, &turns, chat::run_key(&headers, &session.user)?).await?;
     let (tenant, job) = (session.tenant.clone(), begun.job.clone());
-    let answer = async move { begun.answer(&tenant).await };
+    let is_stream = request.stream.unwrap_or_default();
+    let includes_usage = request.stream_options.is_some_and(|options| options.include_usage.unwrap_or_default());
+    let answer = async move { begun.answer(&tenant, !is_stream || includes_usage).await };
     let head = wire::Head::new(&job, request.model);
-    if request.stream.unwrap_or_default() {
-        let shows_usage = request.stream_options.is_some_and(|options| options.include_usage.unwrap_or_default());
-        return Ok(wire::streamed(head, answer, shows_usage));
+    if is_stream {
+        return Ok(wire::streamed(head, answer));
     }
     Ok(Json(Completion::new(head, answer.await?)).into_response())
 }
@@ -68,10 +69,12 @@ struct Begun {
 }
 
 impl Begun {
-    async fn answer<T: Tenant>(self, tenant: &T) -> Result<Answer, Problem> {
+    /// Waits for the answer. Reads the usage only if the response shows it, because the status of a Job may have it later than the log.
+    async fn answer<T: Tenant>(self, tenant: &T, shows_usage: bool) -> Result<Answer, Problem> {
         let Self { job, after, awaits_input, before } = self;
-        let answer = answer::follow(tenant, &job, after, awaits_input).await?;
-        Answer::new(tenant, &job, answer, &before).await
+        let (text, seq) = answer::follow(tenant, &job, after, awaits_input).await?;
+        let usage = if shows_usage { Some(answer::usage_since(tenant, &job, &before, seq).await?) } else { None };
+        Ok(Answer { text, usage })
     }
 }
 

@@ -23,24 +23,17 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Answer {
     /// The text.
     pub(super) text: String,
-    /// The usage of the Job since the message.
-    pub(super) usage: Usage,
+    /// The usage of the Job since the message, if the response shows it.
+    pub(super) usage: Option<Usage>,
 }
 
-impl Answer {
-    /// Creates an answer that is in the log at `seq`, with the usage of the Job since `before`.
-    pub(super) async fn new<T: Tenant>(
-        tenant: &T,
-        job: &str,
-        (text, seq): (String, u64),
-        before: &Usage,
-    ) -> Result<Self, Problem> {
-        let mut usage = usage_at(tenant, job, seq).await?;
-        usage.input_tokens = usage.input_tokens.saturating_sub(before.input_tokens);
-        usage.cached_input_tokens = usage.cached_input_tokens.saturating_sub(before.cached_input_tokens);
-        usage.output_tokens = usage.output_tokens.saturating_sub(before.output_tokens);
-        Ok(Self { text, usage })
-    }
+/// Returns the usage of a Job between `before` and its event `seq`.
+pub(super) async fn usage_since<T: Tenant>(tenant: &T, job: &str, before: &Usage, seq: u64) -> Result<Usage, Problem> {
+    let mut usage = usage_at(tenant, job, seq).await?;
+    usage.input_tokens = usage.input_tokens.saturating_sub(before.input_tokens);
+    usage.cached_input_tokens = usage.cached_input_tokens.saturating_sub(before.cached_input_tokens);
+    usage.output_tokens = usage.output_tokens.saturating_sub(before.output_tokens);
+    Ok(usage)
 }
 
 /// Returns the usage of a Job, once its status includes an event. On a cluster, the status follows the log after a moment. A status that
@@ -56,8 +49,9 @@ async fn usage_at<T: Tenant>(tenant: &T, job: &str, seq: u64) -> Result<Usage, P
     }
 }
 
-/// Follows a Job after a position in its log until it ends or waits for a person. Returns its answer, and the number of its last event. If `awaits_input` is true, the
-/// requests that are open before the first input after the position do not count. All others are those that are open now.
+/// Follows a Job after a position in its log until it ends or waits for a person. Returns its answer, and the number of the event at which it
+/// did. If `awaits_input` is true, the requests that are open before the first input after the position do not count. All others are those
+/// that are open now.
 pub(super) async fn follow<T: Tenant>(
     tenant: &T,
     job: &str,
