@@ -172,10 +172,10 @@ pub(super) fn is_last_answer(JobStatus { job, status, .. }: &JobStatus, said: &s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::job_status;
     use bloomery_crds::Digest;
     use bloomery_crds::outcome::OutcomeCode;
-    use bloomery_crds::report::Projection;
-    use bloomery_crds::v1alpha1::{GateReason, Gates, LogPosition};
+    use bloomery_crds::v1alpha1::GateReason;
     use bloomery_engine::Event;
     use bloomery_engine::event::{CallId, RulingReason, UserQuestion};
     use bloomery_engine::line::{Entry, EventTime};
@@ -183,23 +183,7 @@ mod tests {
     use serde_json::json;
 
     fn ended(code: OutcomeCode, result: &FullResult) -> JobStatus {
-        let status = Projection {
-            phase: Phase::Succeeded,
-            outcome: Some(Outcome::new(code, "It ended.")),
-            result: Some(result.bounded()),
-            gates: Gates::default(),
-            features: Vec::new(),
-            workflows: Vec::new(),
-            tool_names: Vec::new(),
-            waiting_for: None,
-            replies_heard: 0,
-            stray_replies: Vec::new(),
-            remarks: Vec::new(),
-            tools_changed: false,
-            usage: Usage::default(),
-            log: LogPosition { path: "jobs/k".into(), events: 2, head: Digest::of_bytes(b"") },
-        };
-        JobStatus { job: "k-1".into(), skill: "greeter".into(), goal: "Greet".into(), status }
+        job_status("k-1", Some(Outcome::new(code, "It ended.")), Some(result.bounded()))
     }
 
     fn end_of(code: OutcomeCode, result: &FullResult) -> String {
