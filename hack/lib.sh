@@ -112,6 +112,29 @@ python_environment() {
   printf '%s\n' "$venv/bin/python"
 }
 
+# node_environment NAME DIRECTORY: prints the path of a directory with node_modules, installed from npm into the cache. DIRECTORY has the
+# lock file.
+node_environment() {
+  local name=$1 locked=$2 wanted environment
+  need node nodejs
+  need npm npm
+  wanted=$(sha256sum <"$locked/package-lock.json" | cut -c1-12)
+  environment=$cache/tools/$name-$wanted
+  if [[ ! -e $environment/complete ]]; then
+    say "installing $name (npm)"
+    rm -rf "$environment"
+    mkdir -p "$environment"
+    cp "$locked/package.json" "$locked/package-lock.json" "$environment"
+    logged "$cache/log/npm-$name.log" "install $name (npm)" \
+      npm ci --prefix "$environment" --ignore-scripts --no-audit --no-fund || {
+      rm -rf "$environment"
+      die "npm could not install what $locked/package-lock.json lists"
+    }
+    touch "$environment/complete"
+  fi
+  printf '%s\n' "$environment"
+}
+
 # own_buildah ARGUMENT...: buildah with a separate storage in the cache, so the user's images are not changed.
 own_buildah() {
   BUILDAH_ISOLATION=chroot buildah --root "$cache/buildah/root" --runroot "$cache/buildah/run" --storage-driver vfs "$@"

@@ -42,10 +42,16 @@ export function delay(failures, random = Math.random()) {
   return Math.min(MAX_DELAY, 1000 * 2 ** Math.min(failures, 5)) * (0.5 + random / 2);
 }
 
-function sleep(ms, signal) {
+/** Waits for a time, or until the signal is aborted. */
+export function sleep(ms, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); }, { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end, { once: true });
   });
 }
 

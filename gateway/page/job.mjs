@@ -3,7 +3,7 @@
 import { get, post } from './api.mjs';
 import { aside } from './aside.mjs';
 import { announce, button, el, failure, field, longText, newId, phaseBadge, refill } from './dom.mjs';
-import { follow } from './events.mjs';
+import { follow, sleep } from './events.mjs';
 import { Conversation } from './fold.mjs';
 import { hasEnded, shortened, words } from './format.mjs';
 import { missingRight, openRequests } from './people.mjs';
@@ -96,7 +96,7 @@ export async function job({ body, setTitle, name, signal }) {
     // There is no such Job.
     if (error.status === 404) return;
     while (!signal.aborted) {
-      await new Promise((resolve) => { setTimeout(resolve, POLL); });
+      await sleep(POLL, signal);
       await refresh();
     }
   }

@@ -2,6 +2,7 @@
 
 import { list } from './api.mjs';
 import { announce, el, failure, link, phaseBadge, refill, time } from './dom.mjs';
+import { sleep } from './events.mjs';
 import { awaitsPeople, hasEnded, shortened } from './format.mjs';
 
 /** The time between two reads of the list, in milliseconds. */
@@ -78,7 +79,7 @@ export async function jobs({ body, setTitle, query, signal }) {
         refill(fault, failure(error));
       }
     }
-    await new Promise((resolve) => { setTimeout(resolve, INTERVAL); });
+    await sleep(INTERVAL, signal);
   }
 }
 

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::Limits;
-use bloomery_embed::{Cursor, ErrorKind, NewJob, Runtime, Tenant};
+use bloomery_embed::{Cursor, Error, ErrorKind, NewJob, Runtime, Tenant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -82,11 +82,7 @@ pub(crate) async fn start<R: Runtime>(
     let key = run_key(&headers, &session.user)?;
     let has_key = key.is_some();
     let started = session.tenant.start(request.into_job(key)?).await;
-    let job = started.map_err(|error| match error.kind {
-        // An earlier request with the same key had another body.
-        ErrorKind::Conflict if has_key => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, Problem::from(error).detail()),
-        _ => Problem::from(error),
-    })?;
+    let job = started.map_err(|error| start_problem(error, has_key))?;
     let location = session.location(&job);
     if !accepts_events(&headers) {
         return Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(Started { job })).into_response());
@@ -96,6 +92,17 @@ pub(crate) async fn start<R: Runtime>(
         response.headers_mut().insert(LOCATION, location);
     }
     Ok(response)
+}
+
+/// Returns the problem of a Job that could not be started. With an idempotency key, a conflict says that an earlier request with the same key
+/// had another body.
+pub(crate) fn start_problem(error: Error, has_idempotency_key: bool) -> Problem {
+    match error.kind {
+        ErrorKind::Conflict if has_idempotency_key => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, Problem::from(error).detail())
+        }
+        _ => Problem::from(error),
+    }
 }
 
 /// Returns whether the client accepts server-sent events.

@@ -33,6 +33,8 @@ mod chat;
 mod cluster_access;
 mod connections;
 mod events;
+#[cfg(test)]
+mod fixture;
 mod input;
 pub mod logs;
 mod metrics;

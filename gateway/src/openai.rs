@@ -21,7 +21,7 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bloomery_crds::v1alpha1::Usage;
-use bloomery_embed::{Cursor, ErrorKind, Input, NewJob, Runtime, Tenant};
+use bloomery_embed::{Cursor, Input, NewJob, Runtime, Tenant};
 use find::Found;
 pub(crate) use request::CompletionRequest;
 use turns::Turns;
@@ -46,11 +46,12 @@ pub(crate) async fn complete<R: Runtime>(
     let turns = Turns::new(&session.user, &request)?;
     let begun = begin(&session.tenant, &turns, chat::run_key(&headers, &session.user)?).await?;
     let (tenant, job) = (session.tenant.clone(), begun.job.clone());
-    let answer = async move { begun.answer(&tenant).await };
+    let is_stream = request.stream.unwrap_or_default();
+    let includes_usage = request.stream_options.is_some_and(|options| options.include_usage.unwrap_or_default());
+    let answer = async move { begun.answer(&tenant, !is_stream || includes_usage).await };
     let head = wire::Head::new(&job, request.model);
-    if request.stream.unwrap_or_default() {
-        let shows_usage = request.stream_options.is_some_and(|options| options.include_usage.unwrap_or_default());
-        return Ok(wire::streamed(head, answer, shows_usage));
+    if is_stream {
+        return Ok(wire::streamed(head, answer));
     }
     Ok(Json(Completion::new(head, answer.await?)).into_response())
 }
@@ -68,10 +69,12 @@ struct Begun {
 }
 
 impl Begun {
-    async fn answer<T: Tenant>(self, tenant: &T) -> Result<Answer, Problem> {
+    /// Waits for the answer. Reads the usage only if the response shows it, because the status of a Job may have it later than the log.
+    async fn answer<T: Tenant>(self, tenant: &T, shows_usage: bool) -> Result<Answer, Problem> {
         let Self { job, after, awaits_input, before } = self;
-        let answer = answer::follow(tenant, &job, after, awaits_input).await?;
-        Answer::new(tenant, &job, answer, &before).await
+        let (text, seq) = answer::follow(tenant, &job, after, awaits_input).await?;
+        let usage = if shows_usage { Some(answer::usage_since(tenant, &job, &before, seq).await?) } else { None };
+        Ok(Answer { text, usage })
     }
 }
 
@@ -100,12 +103,7 @@ async fn start<T: Tenant>(
     }
     let skill = Some(turns.skill().to_owned());
     let started = tenant.start(NewJob { goal, skill, key: Some(key), continues, ..NewJob::default() }).await;
-    let job = started.map_err(|error| match error.kind {
-        ErrorKind::Conflict if has_idempotency_key => {
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, Problem::from(error).detail())
-        }
-        _ => Problem::from(error),
-    })?;
+    let job = started.map_err(|error| chat::start_problem(error, has_idempotency_key))?;
     Ok(Begun { job, after: Cursor::START, awaits_input: false, before: Usage::default() })
 }
 

@@ -6,6 +6,7 @@ use crate::session::Gateway;
 use crate::settings::Settings;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use axum::serve::ListenerExt;
 use bloomery_embed::{ClusterRuntime, Error};
 use kube::{Client, Config};
 use std::io;
@@ -72,6 +73,10 @@ async fn start(settings: Settings, stopping: &CancellationToken) -> Result<JoinS
 }
 
 async fn serve(listener: TcpListener, routes: Router, stopping: CancellationToken) -> io::Result<()> {
+    // Without this option, an event waits until the client has acknowledged the one before. It fails if the client has gone.
+    let listener = listener.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
     axum::serve(listener, routes).with_graceful_shutdown(stopping.cancelled_owned()).await
 }
 

@@ -1,14 +1,13 @@
 //! The routes, over a runtime that records its calls.
 
+use crate::fixture::job_status;
 use crate::{Access, Gateway, Identity, LoopbackAccess, Problem, router};
 use axum::body::{Body, to_bytes};
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use bloomery_crds::Digest;
-use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::Projection;
-use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_embed::{
     Cursor, Error, ErrorKind, Input, JobEvent, JobStatus, JobSummary, ModelContext, NewJob, OpenRequests, Ruling,
     Runtime, SkillState, SkillTool, Tenant,
@@ -81,23 +80,7 @@ impl Tenant for Recorder {
     async fn status(&self, job: &str) -> Result<JobStatus, Error> {
         check(job)?;
         let outcome = (job == "k-0").then(|| Outcome::new(OutcomeCode::Succeeded, "It ended."));
-        let status = Projection {
-            phase: if outcome.is_some() { Phase::Succeeded } else { Phase::Running },
-            outcome,
-            result: None,
-            gates: Gates::default(),
-            features: Vec::new(),
-            workflows: Vec::new(),
-            tool_names: Vec::new(),
-            waiting_for: None,
-            replies_heard: 0,
-            stray_replies: Vec::new(),
-            remarks: Vec::new(),
-            tools_changed: false,
-            usage: Usage::default(),
-            log: LogPosition { path: "jobs/k".into(), events: 2, head: Digest::of_bytes(b"") },
-        };
-        Ok(JobStatus { job: job.to_owned(), skill: "greeter".into(), goal: "Greet".into(), status })
+        Ok(job_status(job, outcome, None))
     }
 
     async fn timeline(&self, job: &str) -> Result<Vec<JobEvent>, Error> {

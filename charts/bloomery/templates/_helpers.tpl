@@ -142,7 +142,7 @@ bloomery-report-ca
 {{- define "bloomery.workerLogFormat" -}}
 {{- if not (include "bloomery.gateway" .) }}
 {{- .Values.worker.logFormat | default "text" }}
-{{- else if has (.Values.worker.logFormat | default "json") (list "json") }}
+{{- else if eq (.Values.worker.logFormat | default "json") "json" }}
 {{- "json" }}
 {{- else }}
 {{- fail (printf "worker.logFormat is %q, but the gateway (gateway.enabled) reads the workers' logs as JSON: remove worker.logFormat, or set it to json" .Values.worker.logFormat) }}

@@ -23,24 +23,17 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Answer {
     /// The text.
     pub(super) text: String,
-    /// The usage of the Job since the message.
-    pub(super) usage: Usage,
+    /// The usage of the Job since the message, if the response shows it.
+    pub(super) usage: Option<Usage>,
 }
 
-impl Answer {
-    /// Creates an answer that is in the log at `seq`, with the usage of the Job since `before`.
-    pub(super) async fn new<T: Tenant>(
-        tenant: &T,
-        job: &str,
-        (text, seq): (String, u64),
-        before: &Usage,
-    ) -> Result<Self, Problem> {
-        let mut usage = usage_at(tenant, job, seq).await?;
-        usage.input_tokens = usage.input_tokens.saturating_sub(before.input_tokens);
-        usage.cached_input_tokens = usage.cached_input_tokens.saturating_sub(before.cached_input_tokens);
-        usage.output_tokens = usage.output_tokens.saturating_sub(before.output_tokens);
-        Ok(Self { text, usage })
-    }
+/// Returns the usage of a Job between `before` and its event `seq`.
+pub(super) async fn usage_since<T: Tenant>(tenant: &T, job: &str, before: &Usage, seq: u64) -> Result<Usage, Problem> {
+    let mut usage = usage_at(tenant, job, seq).await?;
+    usage.input_tokens = usage.input_tokens.saturating_sub(before.input_tokens);
+    usage.cached_input_tokens = usage.cached_input_tokens.saturating_sub(before.cached_input_tokens);
+    usage.output_tokens = usage.output_tokens.saturating_sub(before.output_tokens);
+    Ok(usage)
 }
 
 /// Returns the usage of a Job, once its status includes an event. On a cluster, the status follows the log after a moment. A status that
@@ -56,8 +49,9 @@ async fn usage_at<T: Tenant>(tenant: &T, job: &str, seq: u64) -> Result<Usage, P
     }
 }
 
-/// Follows a Job after a position in its log until it ends or waits for a person. Returns its answer, and the number of its last event. If `awaits_input` is true, the
-/// requests that are open before the first input after the position do not count. All others are those that are open now.
+/// Follows a Job after a position in its log until it ends or waits for a person. Returns its answer, and the number of the event at which it
+/// did. If `awaits_input` is true, the requests that are open before the first input after the position do not count. All others are those
+/// that are open now.
 pub(super) async fn follow<T: Tenant>(
     tenant: &T,
     job: &str,
@@ -178,10 +172,10 @@ pub(super) fn is_last_answer(JobStatus { job, status, .. }: &JobStatus, said: &s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::job_status;
     use bloomery_crds::Digest;
     use bloomery_crds::outcome::OutcomeCode;
-    use bloomery_crds::report::Projection;
-    use bloomery_crds::v1alpha1::{GateReason, Gates, LogPosition};
+    use bloomery_crds::v1alpha1::GateReason;
     use bloomery_engine::Event;
     use bloomery_engine::event::{CallId, RulingReason, UserQuestion};
     use bloomery_engine::line::{Entry, EventTime};
@@ -189,23 +183,7 @@ mod tests {
     use serde_json::json;
 
     fn ended(code: OutcomeCode, result: &FullResult) -> JobStatus {
-        let status = Projection {
-            phase: Phase::Succeeded,
-            outcome: Some(Outcome::new(code, "It ended.")),
-            result: Some(result.bounded()),
-            gates: Gates::default(),
-            features: Vec::new(),
-            workflows: Vec::new(),
-            tool_names: Vec::new(),
-            waiting_for: None,
-            replies_heard: 0,
-            stray_replies: Vec::new(),
-            remarks: Vec::new(),
-            tools_changed: false,
-            usage: Usage::default(),
-            log: LogPosition { path: "jobs/k".into(), events: 2, head: Digest::of_bytes(b"") },
-        };
-        JobStatus { job: "k-1".into(), skill: "greeter".into(), goal: "Greet".into(), status }
+        job_status("k-1", Some(Outcome::new(code, "It ended.")), Some(result.bounded()))
     }
 
     fn end_of(code: OutcomeCode, result: &FullResult) -> String {

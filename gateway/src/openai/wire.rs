@@ -144,17 +144,24 @@ impl Completion {
     pub(super) fn new(Head { id, created, model }: Head, Answer { text, usage }: Answer) -> Self {
         let message = AssistantMessage { role: "assistant", content: text, refusal: None };
         let choices = vec![Choice { index: 0, message, logprobs: None, finish_reason: "stop" }];
-        Self { id, object: "chat.completion", created, model, choices, usage: ChatUsage::from(&usage) }
+        Self {
+            id,
+            object: "chat.completion",
+            created,
+            model,
+            choices,
+            usage: ChatUsage::from(&usage.unwrap_or_default()),
+        }
     }
 }
 
 /// Returns a stream with an answer. Comments keep the connection alive until there is one.
-pub(super) fn streamed<F>(head: Head, answer: F, shows_usage: bool) -> Response
+pub(super) fn streamed<F>(head: Head, answer: F) -> Response
 where
     F: Future<Output = Result<Answer, Problem>> + Send + 'static,
 {
     let begin = chunk(&head, &choice(&json!({"role": "assistant", "content": ""}), None), None);
-    let rest = stream::once(answer).flat_map(move |answer| stream::iter(rest(&head, answer, shows_usage)));
+    let rest = stream::once(answer).flat_map(move |answer| stream::iter(rest(&head, answer)));
     let events = stream::once(ready(begin)).chain(rest).map(|data| match data {
         Value::String(text) => Ok(Event::default().data(text)),
         data => Event::default().json_data(data),
@@ -163,7 +170,7 @@ where
 }
 
 /// Returns the data of the events after the first one.
-fn rest(head: &Head, answer: Result<Answer, Problem>, shows_usage: bool) -> Vec<Value> {
+fn rest(head: &Head, answer: Result<Answer, Problem>) -> Vec<Value> {
     let Answer { text, usage } = match answer {
         Ok(answer) => answer,
         Err(problem) => return vec![error::body(&problem)],
@@ -172,8 +179,8 @@ fn rest(head: &Head, answer: Result<Answer, Problem>, shows_usage: bool) -> Vec<
         chunk(head, &choice(&json!({"content": text}), None), None),
         chunk(head, &choice(&json!({}), Some("stop")), None),
     ];
-    if shows_usage {
-        chunks.push(chunk(head, &json!([]), Some(&ChatUsage::from(&usage))));
+    if let Some(usage) = &usage {
+        chunks.push(chunk(head, &json!([]), Some(&ChatUsage::from(usage))));
     }
     chunks.push(json!("[DONE]"));
     chunks
