@@ -48,14 +48,15 @@ impl SkillDirectory {
         record::file(&self.dir, key)
     }
 
-    /// Returns the sorted keys of all Jobs that have a log or a record.
+    /// Returns the sorted keys of all Jobs that have a log or a record. A record that is being written, and one whose writer was killed, have a
+    /// name that begins with `.`: they are no Jobs.
     pub fn job_keys(&self) -> Vec<String> {
         let names = entry_names(&self.dir.join(bloomery_journal::JOBS)).unwrap_or_default();
         let key_of = |name: &String| {
             let key_of_record = name.strip_suffix(".json").filter(|key| !key.is_empty() && self.record(key).is_file());
             key_of_record.or_else(|| self.log(name).is_dir().then_some(name.as_str())).map(str::to_owned)
         };
-        let keys: BTreeSet<String> = names.iter().filter_map(key_of).collect();
+        let keys: BTreeSet<String> = names.iter().filter(|name| !name.starts_with('.')).filter_map(key_of).collect();
         keys.into_iter().collect()
     }
 
@@ -144,6 +145,16 @@ mod tests {
         directory.open("w").unwrap();
         directory.open("w").unwrap();
         assert_eq!(entry_names(&directory.dir).unwrap(), ["focus-cache", "jobs", "logs"]);
+    }
+
+    #[test]
+    fn a_record_that_is_being_written_is_no_job() {
+        let memory = tempfile::tempdir().unwrap();
+        let directory = SkillDirectory::new(memory.path(), "greeter");
+        directory.open("w").unwrap();
+        fs::write(directory.record("k-1"), "{}").unwrap();
+        fs::write(directory.record(".tmp-w-k-1"), "{}").unwrap();
+        assert_eq!(directory.job_keys(), ["k-1"]);
     }
 
     #[test]
