@@ -42,7 +42,7 @@ pub(crate) struct Load {
     events: u32,
 }
 
-/// What a server needed for a load.
+/// The figures of a server under a load.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Measured {
     /// The time from a durable event to its receipt that 99 % of the receipts do not exceed, in milliseconds.
