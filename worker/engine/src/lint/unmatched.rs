@@ -17,6 +17,7 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     findings.extend(unmatched_blocks(spec, policy, known));
     findings.extend(unmatched_steps(policy, known));
     findings.extend(unmatched_allowances(spec, policy, known));
+    findings.extend(unmatched_effects(spec, known));
     findings
 }
 
@@ -142,6 +143,23 @@ fn unmatched_allowances(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -
         }
         let message = format!("no tool of the MCP server matches {name:?}: it allows nothing");
         Some(Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
+    };
+    unmatched.filter_map(finding).collect()
+}
+
+/// Finds tools that the test of a feature may call and that do not exist. The test denies the calls that its author means to allow.
+fn unmatched_effects(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let allowed = spec.features.iter().enumerate().flat_map(|(at, feature)| {
+        let path = format!("spec.features[{at}].allow");
+        feature.allow.iter().enumerate().map(move |(nth, name)| (format!("{path}[{nth}]"), name))
+    });
+    let unmatched = allowed.filter(|(_, name)| known.matching(name).next().is_none());
+    let finding = |(path, name): (String, &String)| {
+        if !known.is_complete() {
+            return undeclared(path, name, spec, known);
+        }
+        let message = format!("no tool of the MCP server matches {name:?}: it allows nothing");
+        (!allows_unmatched(spec)).then(|| with_remedy(Finding::error(path, message), name, known))
     };
     unmatched.filter_map(finding).collect()
 }

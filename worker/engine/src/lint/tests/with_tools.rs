@@ -217,6 +217,31 @@ fn a_required_feature_that_the_prompt_shows_needs_no_tool() {
 }
 
 #[rstest]
+#[case::a_misspelt_tool(json!(["send_email", "send_emial"]), Some("did you mean \"send_email\"?"))]
+#[case::a_misspelt_prefix(json!(["sned_*", "send_m*"]), Some("did you mean \"send_*\"?"))]
+#[case::another_tool(json!(["trade"]), Some("correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true"))]
+#[case::tools_that_exist(json!(["send_email", "send_*", "memory_write", "script_check"]), None)]
+fn a_feature_allows_only_tools_that_exist(#[case] allowed: Value, #[case] hint: Option<&str>) {
+    let errors = |allow_unmatched: bool| -> Vec<Finding> {
+        let spec = json!({
+            "problem": {"statement": "Help with mail"}, "policy": {"allowUnmatched": allow_unmatched},
+            "memory": {"bank": "write"}, "scripts": {"image": "busybox", "files": {"check.sh": "exit 0"}},
+            "mcpServer": {"service": {"name": "mail", "port": 8080}},
+            "features": [{"name": "a", "testScenario": "When asked", "expectedResult": "It is sent", "allow": allowed}],
+        });
+        let schema = json!({"type": "object"});
+        let tools = [("send_email", &schema), ("send_money", &schema)];
+        rule_errors(&serde_json::from_value(spec).unwrap(), tools)
+    };
+    let found = errors(false);
+    let hints: Vec<Option<&str>> = found.iter().map(|finding| finding.hint.as_deref()).collect();
+    assert_eq!(hints, hint.map(Some).into_iter().collect::<Vec<_>>(), "{found:?}");
+    assert!(found.iter().all(|finding| finding.path.starts_with("spec.features[0].allow[")), "{found:?}");
+    assert!(found.iter().all(|finding| finding.message.ends_with("it allows nothing")), "{found:?}");
+    assert_eq!(errors(true), []);
+}
+
+#[rstest]
 #[case::a_prefix_of_tools_with_other_arguments(json!({"approvals": [{"toolId": "send_*", "when": "has(args.bcc) && bcc != ''"}]}))]
 #[case::an_item_of_a_list(json!({"approvals": [{"toolId": "send_email", "when": "'x@y' in recipients"}]}))]
 #[case::a_minimum_of_the_schema(json!({"approvals": [{"toolId": "send_money", "when": "count > 5"}]}))]
