@@ -1,6 +1,6 @@
-//! Finds declared inputs that deny every call, or that limit an argument which no tool has.
+//! Finds declared inputs that deny every call, and those whose argument the tools do not have.
 
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
 use super::known_tools::KnownTools;
 use crate::condition::{Kinds, Signature};
 use crate::rules::inputs::pattern_error;
@@ -17,7 +17,7 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
             if known.is_complete() {
                 findings.extend(unknown_input(&path, declared, input, &tools));
                 findings.extend(other_type(&path, input, &tools));
-                findings.extend(required_of_another(&path, declared, input, &tools));
+                findings.extend(input_of_another(&path, declared, input, &tools));
             }
         }
     }
@@ -29,7 +29,7 @@ fn unusable_pattern(path: &str, input: &ToolInput) -> Option<Finding> {
     Some(Finding::error(format!("{path}.pattern"), format!("every call is denied, because of the pattern: {error}")))
 }
 
-/// Finds the limits of an argument that no tool has, which protect nothing, and required arguments that no tool has.
+/// Finds an argument that no tool has. It is an error if it is required, or has limits, which protect nothing.
 fn unknown_input(
     path: &str,
     declared: &ToolDeclaration,
@@ -40,24 +40,32 @@ fn unknown_input(
     let is_required = input.required == Some(true);
     let consequence = if is_required { ", so every call is denied" } else { "" };
     let message = format!("no tool that {:?} matches has an argument {:?}{consequence}", declared.name, input.name);
-    ((input.is_limited() || is_required) && !is_known).then(|| {
+    let severity = if input.is_limited() || is_required { Severity::Error } else { Severity::Warning };
+    (!is_known).then(|| {
         let names = tools.iter().flat_map(|(_, known)| known.names());
-        Finding::error(format!("{path}.name"), message).nearest(&input.name, names)
+        Finding { severity, ..Finding::error(format!("{path}.name"), message).nearest(&input.name, names) }
     })
 }
 
-/// Finds a required input that only some tools of a declaration have: every call of the others is denied.
-fn required_of_another(
+/// Finds an input that only some tools of a declaration have. If it is required, every call of the others is denied. Otherwise its limits
+/// do not apply to them, and they may have the value under another name. Limits for every tool (`*`) mean those that have the argument.
+fn input_of_another(
     path: &str,
     declared: &ToolDeclaration,
     input: &ToolInput,
     tools: &[(&str, &Signature)],
 ) -> Option<Finding> {
     let (with, without): (Vec<_>, Vec<_>) = tools.iter().partition(|(_, known)| known.may_have(&input.name));
-    let (tool, _) = without.first().filter(|_| input.required == Some(true) && !with.is_empty())?;
-    let message = format!("{tool} has no argument {:?}, so every call of it is denied", input.name);
-    let hint = format!("the inputs of {:?} apply to all tools that it matches", declared.name);
-    Some(Finding::error(format!("{path}.name"), message).hint(hint))
+    let (tool, _) = without.first().filter(|_| !with.is_empty())?;
+    let (path, name) = (format!("{path}.name"), &input.name);
+    if input.required == Some(true) {
+        let message = format!("{tool} has no argument {name:?}, so every call of it is denied");
+        let hint = format!("the inputs of {:?} apply to all tools that it matches", declared.name);
+        return Some(Finding::error(path, message).hint(hint));
+    }
+    let message = format!("{tool} has no argument {name:?}, so its calls are not limited");
+    let hint = format!("if {tool} has the value under another name, declare inputs for it too");
+    (input.is_limited() && declared.name != "*").then(|| Finding::warning(path, message).hint(hint))
 }
 
 /// Finds an input that no value can match, because its type at the server is another.

@@ -602,6 +602,37 @@ fn required_inputs_of_a_prefix_deny_the_calls_of_tools_without_them() {
     assert_eq!(finding.message, "send_email has no argument \"amount\", so every call of it is denied");
 }
 
+#[rstest]
+#[case::of_some_tools(
+    "send_*", json!({"name": "amount", "type": "number", "maximum": 5}), Some(Severity::Warning),
+    "send_email has no argument \"amount\", so its calls are not limited"
+)]
+#[case::of_no_tool(
+    "send_*", json!({"name": "amuont", "type": "number", "maximum": 5}), Some(Severity::Error),
+    "no tool that \"send_*\" matches has an argument \"amuont\""
+)]
+#[case::of_no_tool_without_limits(
+    "send_*", json!({"name": "amuont", "type": "number"}), Some(Severity::Warning),
+    "no tool that \"send_*\" matches has an argument \"amuont\""
+)]
+#[case::not_of_the_tool_without_limits(
+    "send_money", json!({"name": "amuont", "type": "number"}), Some(Severity::Warning),
+    "no tool that \"send_money\" matches has an argument \"amuont\""
+)]
+#[case::of_some_tools_without_limits("send_*", json!({"name": "amount", "type": "number"}), None, "")]
+#[case::of_some_of_all_tools("*", json!({"name": "amount", "type": "number", "maximum": 5}), None, "")]
+fn an_input_that_a_tool_lacks_is_a_finding(
+    #[case] tool: &str,
+    #[case] input: Value,
+    #[case] severity: Option<Severity>,
+    #[case] message: &str,
+) {
+    let found = findings_about(&json!({}), &json!([{"name": tool, "inputs": [input]}]));
+    let of_name = found.iter().map(|finding| (finding.path.as_str(), finding.severity, finding.message.as_str()));
+    let expected = severity.map(|severity| ("spec.tools[0].inputs[0].name", severity, message));
+    assert_eq!(of_name.collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
+}
+
 #[test]
 fn limited_inputs_of_no_tool_protect_nothing() {
     let tools = json!([{"name": "send_moneys", "inputs": [{"name": "amount", "type": "number", "maximum": 5}]}]);
