@@ -5,7 +5,7 @@ use super::groups;
 use super::iban;
 use std::collections::BTreeSet;
 
-/// The most bytes of all texts together. Later texts are not searched.
+/// The most bytes of all texts together. A text for which there is no room is not searched at all, also if it is the first one.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// The number of bytes by which the places in a text are sorted.
@@ -26,6 +26,9 @@ const CURRENCY_BYTES: usize = 3;
 /// The longest label before a colon after which a token begins, in bytes.
 const MAX_LABEL_BYTES: usize = 16;
 
+/// The most digits of a port.
+const MAX_PORT_DIGITS: usize = 5;
+
 /// The texts of people.
 #[derive(Debug, Default)]
 pub(super) struct Writings {
@@ -44,7 +47,7 @@ struct Writing {
 }
 
 impl Writings {
-    /// Adds a text, unless the room is spent.
+    /// Adds a text, unless there is no room for the whole text.
     pub(super) fn add(&mut self, text: &str) {
         let plain = form::plain(text);
         if plain.is_empty() || self.bytes + plain.len() > MAX_TEXT_BYTES {
@@ -103,7 +106,7 @@ impl Writing {
         let (head, path) = form::split_path(token);
         let is_equal = found.get(..head.len()).is_some_and(|found| found.eq_ignore_ascii_case(head))
             && found.get(head.len()..) == Some(path);
-        is_equal && (ends_token(&self.text, at + token.len()) || is_host_of_url(&self.text, at, at + token.len()))
+        is_equal && (ends_token(&self.text, at + token.len()) || is_host(&self.text, at, at + token.len()))
     }
 }
 
@@ -194,10 +197,29 @@ fn ends_token(text: &str, at: usize) -> bool {
     }
 }
 
-/// Returns whether a part of a text is the whole host of a URL.
-fn is_host_of_url(text: &str, start: usize, end: usize) -> bool {
-    let is_after_scheme = text.get(..start).is_some_and(|before| before.ends_with("://"));
-    is_after_scheme && text.get(end..).is_some_and(|after| after.starts_with(['/', '?', '#']))
+/// Returns whether a part of a text is the whole host of a URL, or a host before its port: `own.com` in `https://own.com:8443/a` and in
+/// `own.com:8443`. Without a scheme, only a name with a dot is a host: in `ada:50`, there is none.
+fn is_host(text: &str, start: usize, end: usize) -> bool {
+    let (Some(before), Some(host)) = (text.get(..start), text.get(start..end)) else { return false };
+    let is_after_scheme = before.ends_with("://");
+    let Some(port) = port_length(text, end) else { return is_after_scheme && begins_path(text, end) };
+    let is_name = host.contains('.') && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
+    // Before `@`, it is the user and the password of a URL.
+    let is_user = text.get(end + port..).is_some_and(|after| after.starts_with('@'));
+    let is_whole = begins_path(text, end + port) || ends_token(text, end + port) && !is_user;
+    is_whole && (is_after_scheme || is_name)
+}
+
+/// Returns the length of the port at a place, with its colon.
+fn port_length(text: &str, at: usize) -> Option<usize> {
+    let port = text.get(at..)?.strip_prefix(':')?;
+    let digits = port.len() - port.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    (1..=MAX_PORT_DIGITS).contains(&digits).then_some(1 + digits)
+}
+
+/// Returns whether the path, the query or the fragment of a URL begins at a place.
+fn begins_path(text: &str, at: usize) -> bool {
+    text.get(at..).is_some_and(|after| after.starts_with(['/', '?', '#']))
 }
 
 fn is_digit(c: Option<char>) -> bool {
@@ -273,6 +295,10 @@ mod tests {
     #[case::the_scheme_in_another_case("See https://own.com/A", "HTTPS://Own.com/A")]
     #[case::a_final_slash("See https://own.com", "https://own.com/")]
     #[case::the_host_of_a_url("See https://own.com/a?b", "own.com")]
+    #[case::the_host_of_a_url_with_a_port("Open https://intranet.own.com:8443/a", "intranet.own.com")]
+    #[case::the_host_of_a_url_that_ends_with_its_port("Open http://localhost:8080.", "localhost")]
+    #[case::a_host_with_a_port("Open intranet.own.com:8443, please", "intranet.own.com")]
+    #[case::a_host_with_a_port_and_a_path("Open intranet.own.com:8443/a", "intranet.own.com")]
     #[case::an_iban_with_wrong_check_digits(
         "to FR15 2004 1010 0505 0001 3M02 606",
         "FR15 2004 1010 0505 0001 3M02 606"
@@ -294,6 +320,11 @@ mod tests {
     #[case::more_of_a_url("See https://own.com/a", "https://own.com/a?q=secret")]
     #[case::less_of_a_url("See https://own.com/a", "https://own.com")]
     #[case::the_user_of_a_url("See https://own.com@evil.com/", "own.com")]
+    #[case::the_user_of_a_url_with_a_password("See https://own.com:8443@evil.com/", "own.com")]
+    #[case::the_user_of_a_url_with_an_ip_address("See https://own.com:8443@[::1]/", "own.com")]
+    #[case::a_longer_port("See https://own.com:123456/", "own.com")]
+    #[case::a_word_before_a_number("Pay ada:50", "ada")]
+    #[case::an_address_before_a_number("Pay ada@own.com:50", "ada@own.com")]
     #[case::a_part_of_a_number("Pay 1,000.50", "1")]
     #[case::another_part_of_a_number("Pay 1,000", "000")]
     #[case::digits_of_a_number("Pay 500", "50")]
@@ -330,6 +361,13 @@ mod tests {
         let mut writings = writings(&("x".repeat(1023) + " ").repeat(MAX_TEXT_BYTES / 1024));
         writings.add("ada");
         assert!(writings.contain(&"x".repeat(1023)) && !writings.contain("ada"));
+    }
+
+    #[test]
+    fn a_text_that_is_larger_than_the_room_is_not_searched_and_takes_no_room() {
+        let mut writings = writings(&("ada".to_owned() + &" x".repeat(MAX_TEXT_BYTES / 2)));
+        writings.add("bob");
+        assert!(!writings.contain("ada") && writings.contain("bob"));
     }
 
     proptest! {
