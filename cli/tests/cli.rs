@@ -352,6 +352,35 @@ mod tests {
         bloomery(&args, cases.as_bytes())
     }
 
+    /// Runs `policy test` with a file of cases for a Skill.
+    fn policy_test_of(skill: &str, cases: &str) -> Output {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("skill.yaml");
+        std::fs::write(&file, skill).unwrap();
+        bloomery(&["policy", "test", "-", "--skill", file.to_str().unwrap()], cases.as_bytes())
+    }
+
+    /// The run stores the large result in the focus cache, so its conditions do not find the payee either.
+    #[rstest]
+    #[case::a_small_one(100, "allow")]
+    #[case::a_large_one(17_000, "hold")]
+    fn a_result_is_a_source_of_values_only_if_a_run_does_not_offload_it(#[case] bytes: usize, #[case] verdict: &str) {
+        let skill =
+            "{apiVersion: bloomery.dev/v1alpha1, kind: Skill, metadata: {name: x}, spec: {problem: {statement: help},
+          mcpServer: {service: {name: bank, port: 8080}},
+          tools: [{name: pay, inputs: [{name: to, type: string}]}, {name: get_payees, readOnly: true}],
+          policy: {approvals: [{toolId: pay, when: \"!fromTool(to, 'get_payees')\"}]}}}";
+        let note = "x".repeat(bytes);
+        let cases = format!(
+            "cases: [{{name: a, calls: [
+          {{tool: get_payees, result: {{payees: [Ann], note: {note}}}, expect: allow}},
+          {{tool: pay, arguments: {{to: Ann}}, expect: {verdict}}},
+        ]}}]"
+        );
+        let output = policy_test_of(skill, &cases);
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    }
+
     #[test]
     fn an_unexpected_verdict_or_reason_fails() {
         let cases = "cases:

@@ -3,12 +3,14 @@
 use super::inputs;
 use super::test_file::{Case, CaseVerdict, TestedCall};
 use super::untested;
+use bloomery_crds::Digest;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{DetectedIntent, GateReason, Stage, Verdict};
 use bloomery_embed::run::skill::LoadedSkill;
 use bloomery_engine::catalogue::fix_catalogue;
 use bloomery_engine::event::{Answer, CallId, Decision, RequestedCall, RulingReason};
 use bloomery_engine::line::{Chain, EventTime};
+use bloomery_engine::offload::{MAX_INLINE_BYTES, excerpt, offloaded};
 use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_engine::rules::limits::Ledger;
 use bloomery_engine::stages::selection;
@@ -201,13 +203,19 @@ impl Replay<'_> {
         self.case.calls.get(self.asked.checked_sub(1)?)
     }
 
-    /// Returns the scripted result of the call that is under way.
+    /// Returns the scripted result of the call that is under way. A large one is offloaded as in a run, so no condition reads it.
     fn outcome(&self, id: &CallId) -> Event {
         let call = id.clone();
-        match self.current().and_then(|call| call.failed.clone()) {
-            Some(text) => Event::ToolFailed { call, text },
-            None => Event::ToolCompleted { call, text: self.result() },
+        if let Some(text) = self.current().and_then(|call| call.failed.clone()) {
+            return Event::ToolFailed { call, text };
         }
+        let text = self.result();
+        if text.len() <= MAX_INLINE_BYTES {
+            return Event::ToolCompleted { call, text };
+        }
+        let handle = Digest::of_bytes(text.as_bytes());
+        let seen = excerpt(&text, &handle);
+        offloaded(call, &text, seen, handle)
     }
 
     fn result(&self) -> String {

@@ -378,5 +378,5 @@ impl World {
 fn offloaded(result: &Offload<'_>) -> Event {
     let handle = Digest::of_bytes(result.text.as_bytes());
     let excerpt = offload::short_excerpt(result.text, &handle);
-    Event::ResultOffloaded { call: result.call.clone(), handle, bytes: result.text.len() as u64, excerpt }
+    offload::offloaded(result.call.clone(), result.text, excerpt, handle)
 }

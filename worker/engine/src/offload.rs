@@ -1,7 +1,7 @@
 //! Offloading of large results: the model sees an excerpt, and reads more with a handle
 //! (`docs/explanation/engine.md`, section 2).
 
-use crate::event::CallId;
+use crate::event::{CallId, Event};
 use crate::history::Turn;
 use crate::shared::Shared;
 use bloomery_crds::Digest;
@@ -43,6 +43,12 @@ pub fn excerpt(text: &str, handle: &Digest) -> String {
 /// Returns the excerpt of an older result, which is offloaded when the model's window is nearly full.
 pub fn short_excerpt(text: &str, handle: &Digest) -> String {
     excerpt_of_bytes(text, SHORT_EXCERPT_BYTES, handle)
+}
+
+/// Returns the event of an offloaded result. `excerpt` is that of the whole result, and `handle` its handle.
+pub fn offloaded(call: CallId, whole: &str, excerpt: String, handle: Digest) -> Event {
+    let bytes = u64::try_from(whole.len()).unwrap_or(u64::MAX);
+    Event::ResultOffloaded { call, handle, bytes, excerpt }
 }
 
 fn excerpt_of_bytes(text: &str, bytes: usize, handle: &Digest) -> String {

@@ -4,8 +4,7 @@ use crate::focus::FocusCache;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
-use bloomery_engine::event::CallId;
-use bloomery_engine::offload::{MAX_INLINE_BYTES, Offload, excerpt, short_excerpt};
+use bloomery_engine::offload::{MAX_INLINE_BYTES, Offload, excerpt, offloaded, short_excerpt};
 use bloomery_journal::{Error, files::Files};
 use std::io;
 
@@ -61,15 +60,11 @@ pub(super) fn offload(results: &[Offload<'_>], focus: &FocusCache, files: &impl 
     results.iter().zip(focus.keep(files, &texts)).map(recorded).collect()
 }
 
-fn offloaded(call: CallId, whole: &str, excerpt: String, handle: Digest) -> Event {
-    let bytes = u64::try_from(whole.len()).unwrap_or(u64::MAX);
-    Event::ResultOffloaded { call, handle, bytes, excerpt }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::focus::DEFAULT_BUDGET_BYTES;
+    use bloomery_engine::event::CallId;
     use bloomery_journal::files::Disk;
 
     fn id() -> CallId {
