@@ -1,5 +1,6 @@
 //! `bloomery policy test`: replays calls against the rules of a Skill, and compares the verdicts with the expected ones.
 
+mod evidence;
 mod inputs;
 mod replay;
 mod report;

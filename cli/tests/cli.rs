@@ -458,22 +458,24 @@ mod tests {
         assert!(shown(&tested).contains(&remark), "{}", shown(&tested));
     }
 
+    /// The evidence is the number of a call of the case.
     #[test]
-    fn a_call_that_closes_no_step_is_denied() {
+    fn a_step_in_words_is_closed_with_the_result_of_a_call_of_the_case() {
         let skill =
             "{apiVersion: bloomery.dev/v1alpha1, kind: Skill, metadata: {name: x}, spec: {problem: {statement: help},
           mcpServer: {service: {name: bank, port: 8080}}, tools: [{name: pay}, {name: look, readOnly: true}],
           policy: {workflows: [{name: w, required: true, steps: [ask the customer, pay],
             expect: [{step: ask the customer, evidence: {tool: ask_user}}]}]}}}";
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("skill.yaml");
-        std::fs::write(&file, skill).unwrap();
         let cases = "cases: [{name: a, calls: [
           {tool: look, expect: allow},
-          {tool: subgoal_done, arguments: {step: ask the customer, evidence: 1}, expect: deny, reason: is not the result of},
+          {tool: subgoal_done, arguments: {step: ask the customer, evidence: 1}, expect: deny, reason: call 1 does not close},
+          {tool: subgoal_done, arguments: {step: ask the customer, evidence: 9}, expect: deny, reason: call 9 is not the result of},
           {tool: pay, expect: deny, reason: must come first},
+          {tool: ask_user, arguments: {text: May I pay}, result: Please do, expect: allow},
+          {tool: subgoal_done, arguments: {step: ask the customer, evidence: 5}, expect: allow},
+          {tool: pay, expect: allow},
         ]}]";
-        let output = bloomery(&["policy", "test", "-", "--skill", file.to_str().unwrap()], cases.as_bytes());
+        let output = policy_test_of(skill, cases);
         assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     }
 
@@ -510,14 +512,11 @@ spec:
         WITH_LIST.split_once("---\n").unwrap().1, 2, "spec.policy.listsFrom.payees: the ConfigMap lists is not in this file"
     )]
     fn a_policy_is_tested_with_the_list_in_its_file(#[case] skill: &str, #[case] code: i32, #[case] message: &str) {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("skill.yaml");
-        std::fs::write(&file, skill).unwrap();
         let cases = "cases: [{name: a, calls: [
           {tool: pay, arguments: {to: Water}, expect: allow},
           {tool: pay, arguments: {to: Eve}, expect: hold, reason: No known payee},
         ]}]";
-        let output = bloomery(&["policy", "test", "-", "--skill", file.to_str().unwrap()], cases.as_bytes());
+        let output = policy_test_of(skill, cases);
         assert_eq!(output.status.code(), Some(code), "{}", shown(&output));
         assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{}", shown(&output));
     }

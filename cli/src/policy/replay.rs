@@ -1,5 +1,6 @@
 //! Replays the calls of a case through the engine. The engine decides as in a run: only the model, the tools and people are scripted.
 
+use super::evidence::Evidence;
 use super::inputs;
 use super::test_file::{Case, CaseVerdict, TestedCall};
 use super::untested;
@@ -58,6 +59,7 @@ pub fn replay(case: &Case, skill: &LoadedSkill, listed: Option<&[ListedTool]>) -
         tools,
         asked: 0,
         replied: 0,
+        evidence: Evidence::default(),
         ledger: Ledger::default(),
         rulings: Vec::new(),
     };
@@ -81,6 +83,8 @@ struct Replay<'a> {
     asked: usize,
     /// The number of calls whose messages of people are recorded.
     replied: usize,
+    /// The results that close steps of workflows.
+    evidence: Evidence,
     /// The ledger of the Skill's limits. It begins empty.
     ledger: Ledger,
     /// The first ruling on each call.
@@ -96,6 +100,7 @@ impl Replay<'_> {
         }
         let stamp = EventTime { time: "1970-01-01T00:00:00Z".to_owned(), elapsed_ms: 0 };
         let (_, entry) = self.chain.append(event, stamp).map_err(|error| error.to_string())?;
+        self.evidence.record(self.asked, &entry);
         self.conversation.apply(&entry);
         Ok(())
     }
@@ -103,9 +108,10 @@ impl Replay<'_> {
     /// Takes the refusal of a call that the gate has allowed and that the engine answers itself, such as a call of `subgoal_done`.
     fn refuse(&mut self, event: &Event) {
         let Event::ToolFailed { call, text } = event else { return };
+        let detail = self.current().map_or_else(|| text.clone(), |tested| self.evidence.refusal_of(tested, text));
         let Some((_, verdict, reasons)) = self.rulings.iter_mut().find(|(ruled, ..)| ruled == call) else { return };
         *verdict = Verdict::Deny;
-        reasons.push(RulingReason { layer: GateReason::Workflow, detail: text.clone(), approver: None, rule: None });
+        reasons.push(RulingReason { layer: GateReason::Workflow, detail, approver: None, rule: None });
     }
 
     /// Performs the next step. Returns whether there is another one.
@@ -183,7 +189,7 @@ impl Replay<'_> {
         let requested = RequestedCall {
             id: format!("call_{}", self.asked),
             name: alias.clone(),
-            arguments: Value::Object(call.arguments.clone()).to_string(),
+            arguments: self.evidence.arguments_of(call),
             secrets: Vec::new(),
         };
         let message =

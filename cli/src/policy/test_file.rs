@@ -50,7 +50,7 @@ pub struct TestedCall {
     pub replies: Vec<String>,
     /// The tool.
     pub tool: String,
-    /// The arguments.
+    /// The arguments. `evidence` of `subgoal_done` is the position of an earlier call in the case, from 1.
     #[serde(default)]
     pub arguments: Map<String, Value>,
     /// The decision of people if the call is held. By default, they deny it.
