@@ -258,6 +258,9 @@ fn a_feature_allows_only_tools_that_exist(#[case] allowed: Value, #[case] hint: 
 #[case::the_end_of_a_text(json!({"approvals": [{"toolId": "send_email", "when": "!recipients.all(r, r.endsWith('@own.com'))"}]}))]
 #[case::dates_and_hours(json!({"approvals": [{"toolId": "send_email", "when": "body >= '2026-01-01' || body < '09'"}]}))]
 #[case::a_blocked_core_tool_that_no_job_has(json!({"tools": {"blocked": ["memory_write", "http_request"]}}))]
+#[case::the_fields_within_an_argument(json!({"approvals": [
+    {"toolId": "send_money", "when": "has(args.place) && !place.all(field, field in ['country'])", "action": "deny"},
+]}))]
 #[case::a_core_tool(json!({"approvals": [{"toolId": "write_file", "when": "path != 'a.md'"}]}))]
 #[case::the_sources_of_the_items(json!({"approvals": [
     {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'read_file'))"},
