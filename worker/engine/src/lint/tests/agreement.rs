@@ -143,6 +143,18 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::comparisons_that_exclude_each_other(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "amount < 0 && amount > 500"}]}}), Effect::Refused
 )]
+#[case::a_required_argument_that_is_missing(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!has(args.order_id)"}]}}), Effect::Refused
+)]
+#[case::a_size_below_zero(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "size(order_id) < 0"}]}}), Effect::Refused
+)]
+#[case::a_part_of_another_domain(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!domain(order_id).contains('own.com')"}]}}), Effect::Refused
+)]
+#[case::a_class_of_capitals_in_lower_case(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "order_id.lowerAscii().matches('^[A-Z]+-')"}]}}), Effect::Refused
+)]
 #[case::a_name_in_the_arguments(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "'amuont' in args"}]}}), Effect::Refused
 )]
