@@ -24,7 +24,6 @@ pub use error::Error;
 pub(crate) use error::without_result;
 pub(crate) use kinds::Kinds;
 pub(crate) use one_item::OneItem;
-pub(crate) use required::NeverMissing;
 pub(crate) use shape::Fields;
 pub use signature::Signature;
 pub(crate) use sources::Source;
