@@ -40,7 +40,7 @@ pub use facts::{Facts, NoFacts};
 pub use faults::faults;
 pub use limits::{Error as LimitError, MAX_DEPTH, MAX_LENGTH_BYTES, check};
 pub use node::{Earlier, Function, Macro, Node, Operator};
-pub use pattern::Pattern;
+pub use pattern::{Capital, Pattern};
 
 use serde_json::{Map, Value};
 

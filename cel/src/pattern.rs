@@ -1,6 +1,7 @@
 //! The patterns of `matches()`.
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use std::fmt;
 
 /// The largest program of a pattern, in bytes. It bounds the memory and the time of each match.
@@ -12,6 +13,15 @@ const MAX_NESTING: u32 = 24;
 /// A compiled regular expression. It matches in time that is linear in the text.
 #[derive(Clone)]
 pub struct Pattern(Regex);
+
+/// A capital letter of ASCII that matches of a pattern have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capital {
+    /// The letter, or the first one of a class such as `[A-Z]`.
+    pub letter: char,
+    /// Whether each match has a capital letter. Otherwise, only the matches of a part of the pattern have one.
+    pub is_in_each_match: bool,
+}
 
 impl Pattern {
     /// Compiles a pattern.
@@ -33,10 +43,58 @@ impl Pattern {
         self.0.as_str()
     }
 
+    /// Returns whether each match begins where the text begins, or ends where the text ends.
+    pub fn is_anchored(&self) -> bool {
+        let Some(hir) = self.syntax() else { return false };
+        let properties = hir.properties();
+        properties.look_set_prefix().contains(Look::Start) || properties.look_set_suffix().contains(Look::End)
+    }
+
+    /// Returns a capital letter of ASCII without which the pattern, or a part of it, does not match.
+    pub fn capital(&self) -> Option<Capital> {
+        let hir = self.syntax()?;
+        let in_each_match = capital_of(&hir).map(|letter| Capital { letter, is_in_each_match: true });
+        in_each_match.or_else(|| capital_within(&hir).map(|letter| Capital { letter, is_in_each_match: false }))
+    }
+
+    /// Returns the pattern, parsed as when it was compiled.
+    fn syntax(&self) -> Option<Hir> {
+        regex_syntax::parse(self.as_str()).ok()
+    }
+
     /// Returns whether the pattern matches a part of a text.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
+}
+
+/// Returns a capital letter of ASCII if each match of a part has one.
+fn capital_of(hir: &Hir) -> Option<char> {
+    match hir.kind() {
+        HirKind::Literal(literal) => {
+            literal.0.iter().find(|byte| byte.is_ascii_uppercase()).map(|byte| char::from(*byte))
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let ranges = || class.ranges().iter();
+            let are_all = ranges().all(|range| range.start().is_ascii_uppercase() && range.end().is_ascii_uppercase());
+            ranges().next().filter(|_| are_all).map(|range| range.start())
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            let ranges = || class.ranges().iter();
+            let are_all = ranges().all(|range| range.start().is_ascii_uppercase() && range.end().is_ascii_uppercase());
+            ranges().next().filter(|_| are_all).map(|range| char::from(range.start()))
+        }
+        HirKind::Repetition(repetition) if repetition.min > 0 => capital_of(&repetition.sub),
+        HirKind::Capture(capture) => capital_of(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().find_map(capital_of),
+        HirKind::Alternation(parts) => parts.iter().map(capital_of).collect::<Option<Vec<char>>>()?.first().copied(),
+        HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => None,
+    }
+}
+
+/// Returns a capital letter of ASCII that each match of some part within a part has.
+fn capital_within(hir: &Hir) -> Option<char> {
+    capital_of(hir).or_else(|| hir.kind().subs().iter().find_map(capital_within))
 }
 
 impl PartialEq for Pattern {
@@ -48,5 +106,41 @@ impl PartialEq for Pattern {
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.0.as_str(), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::at_both_ends("^own[.]com$", true)]
+    #[case::at_its_beginning("^https://own[.]com/", true)]
+    #[case::at_its_end("@own[.]com$", true)]
+    #[case::of_all_alternatives("^(a|b)", true)]
+    #[case::in_a_group("(?:^own)", true)]
+    #[case::nowhere("own[.]com", false)]
+    #[case::of_one_alternative_each("^a|b$", false)]
+    #[case::of_lines("(?m)^own$", false)]
+    #[case::within_brackets("[^a]b[$]", false)]
+    #[case::an_optional_anchor("(^a)?b", false)]
+    fn the_anchors_of_a_pattern_are_known(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(Pattern::compile(text).unwrap().is_anchored(), expected);
+    }
+
+    #[rstest]
+    #[case::a_literal("HTTP:", Some(('H', true)))]
+    #[case::a_class("[A-Z]{2}[0-9]+", Some(('A', true)))]
+    #[case::all_alternatives("^(HTTP|[F-G]tp):", Some(('H', true)))]
+    #[case::one_alternative("http:|HTTP:", Some(('H', false)))]
+    #[case::an_optional_class("x[X-Z]*", Some(('X', false)))]
+    #[case::a_name_of_a_group("(?P<A>x)", None)]
+    #[case::both_cases("(?i)HTTP|[A-Za-z]x", None)]
+    #[case::all_but_some("[^a-z]", None)]
+    #[case::an_escape("\\W\\S+", None)]
+    fn the_capital_letters_of_a_pattern_are_known(#[case] text: &str, #[case] expected: Option<(char, bool)>) {
+        let found = Pattern::compile(text).unwrap().capital();
+        assert_eq!(found.map(|found| (found.letter, found.is_in_each_match)), expected);
     }
 }

@@ -9,9 +9,11 @@ mod exclusive;
 mod kinds;
 mod limits;
 mod one_item;
+mod required;
 mod shape;
 mod signature;
 mod sources;
+mod unanchored;
 mod vacuous;
 mod written;
 

@@ -1,9 +1,10 @@
-//! Finds comparisons that exclude each other, such as `amount < 0 && amount > 500`: the part has the same value for every call.
+//! Finds comparisons that exclude each other, such as `amount < 0 && amount > 500`, and sizes below 0: the part has the same value for every
+//! call.
 
 use super::Condition;
 use super::limits::number;
 use super::sources::part_of_argument;
-use bloomery_cel::{Node, Operator};
+use bloomery_cel::{Function, Node, Operator};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
@@ -42,6 +43,26 @@ impl Condition {
         }
         found
     }
+
+    /// Returns the values of the comparisons of a size with a number that have the same value for every size, such as `size(x) < 0`.
+    pub(crate) fn constant_sizes(&self) -> BTreeSet<bool> {
+        self.nodes().into_iter().filter_map(size_comparison).collect()
+    }
+}
+
+/// Returns the value of a comparison of a size with a number, if it is the same for every size.
+fn size_comparison(node: &Node) -> Option<bool> {
+    let Node::Binary(operator, left, right) = node else { return None };
+    let comparison = Constraint::read(*operator, left, right)?;
+    let Node::Call(Function::Size, _) = comparison.value else { return None };
+    let is_impossible = |comparison: &Constraint<'_>| {
+        comparison.range().is_some_and(|(_, largest)| is_below(largest, Bound::Included(0.0)))
+    };
+    if is_impossible(&comparison) {
+        return Some(false);
+    }
+    let operator = opposite(comparison.operator)?;
+    is_impossible(&Constraint { operator, ..comparison }).then_some(true)
 }
 
 /// Collects the comparisons that must all hold for a part to have the value `truth`.
@@ -170,5 +191,21 @@ mod tests {
         let found: Vec<_> =
             found.iter().map(|(name, is_true)| (name.as_deref().unwrap_or_default(), *is_true)).collect();
         assert_eq!(found, expected);
+    }
+
+    #[rstest]
+    #[case::less("size(xs) < 0", Some(false))]
+    #[case::turned_round("0 > xs.size()", Some(false))]
+    #[case::at_most("size(xs) <= -1", Some(false))]
+    #[case::equal("size(xs) == -1", Some(false))]
+    #[case::at_least("size(xs) >= 0", Some(true))]
+    #[case::unequal("y || !(size(xs) != -1)", Some(true))]
+    #[case::empty("size(xs) == 0 || size(xs) <= 0 || size(xs) < 1", None)]
+    #[case::not_empty("size(xs) > 0 && size(xs) != 0", None)]
+    #[case::of_two_sizes("size(xs) < size(ys)", None)]
+    #[case::no_size("x < 0", None)]
+    fn a_size_is_never_negative(#[case] text: &str, #[case] expected: Option<bool>) {
+        let found = Condition::compile(text).unwrap().constant_sizes();
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), Vec::from_iter(expected));
     }
 }

@@ -3,9 +3,10 @@
 use super::kinds::Kinds;
 use super::shape::{Fields, Reader, Shape};
 use crate::schema::{has_other_properties, property_names};
+use crate::tool::required_fields;
 use bloomery_crds::v1alpha1::ToolInput;
 use serde_json::{Map, Number, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The known arguments of a tool.
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub struct Signature {
     /// The arguments. `are_all` says whether these are all arguments of the tool.
     fields: Fields,
+    /// The arguments that every call has, with a value that is not null.
+    required: BTreeSet<String>,
 }
 
 impl Signature {
@@ -24,8 +27,10 @@ impl Signature {
             ..Shape::of_kinds(Kinds::declared(input.kind))
         };
         let mut known: BTreeMap<String, Shape> = BTreeMap::new();
+        let mut required = BTreeSet::new();
         for input in inputs {
             let of_input = shape(input);
+            required.extend((input.required == Some(true)).then(|| input.name.clone()));
             // If several declarations have the input, a value must be as each of them says.
             known
                 .entry(input.name.clone())
@@ -37,7 +42,7 @@ impl Signature {
                 .or_insert(of_input);
         }
         let are_all = !known.is_empty();
-        Self { fields: Fields { known: Arc::new(known), are_all } }
+        Self { fields: Fields { known: Arc::new(known), are_all }, required }
     }
 
     /// Returns the arguments of a tool whose server lists `schema`. The types are those of the schema, or else those that the Skill
@@ -70,7 +75,10 @@ impl Signature {
         for name in property_names(schema).into_iter().filter(|_| may_have_more) {
             known.entry(name.to_owned()).or_insert_with(|| Shape::of_kinds(Kinds::ANY));
         }
-        Self { fields: Fields { known: Arc::new(known), are_all: is_known && !may_have_more } }
+        let mut required = declared.required;
+        let listed = required_fields(schema).into_iter().filter(|name| !may_be_null(schema, name));
+        required.extend(listed.map(str::to_owned));
+        Self { fields: Fields { known: Arc::new(known), are_all: is_known && !may_have_more }, required }
     }
 
     /// Returns a listed argument with what the Skill declares about it. `self` has the declared inputs.
@@ -93,6 +101,11 @@ impl Signature {
     /// Returns whether the schema or the Skill names an argument.
     pub fn names_argument(&self, name: &str) -> bool {
         self.fields.known.contains_key(name)
+    }
+
+    /// Returns whether every call has an argument, with a value that is not null.
+    pub fn requires(&self, name: &str) -> bool {
+        self.required.contains(name)
     }
 
     /// Returns whether all arguments are known.
@@ -118,6 +131,15 @@ impl Signature {
     /// Returns the arguments as the fields of an object.
     pub(crate) fn fields(&self) -> &Fields {
         &self.fields
+    }
+}
+
+/// Returns whether a schema may accept null for a property. Only a `type` is read.
+fn may_be_null(schema: &Value, name: &str) -> bool {
+    match schema.get("properties").and_then(|properties| properties.get(name)?.get("type")) {
+        Some(Value::String(kind)) => kind == "null",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "null"),
+        _ => true,
     }
 }
 

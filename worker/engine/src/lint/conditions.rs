@@ -45,7 +45,7 @@ fn check(
     let signatures = if tools.is_empty() { vec![&nothing] } else { tools.iter().map(|(_, known)| *known).collect() };
     let mut findings: Vec<Finding> = Vec::new();
     let mut examined: Vec<Examination> = Vec::new();
-    for signature in signatures {
+    for &signature in &signatures {
         let mut examination = condition.examine(signature, earlier, written.allows);
         for defect in examination.defects.drain(..) {
             let finding = defect_finding(path, defect, &condition, signature);
@@ -59,11 +59,13 @@ fn check(
     }
     findings.extend(constant(written, &condition));
     findings.extend(exclusive(written, &condition));
+    findings.extend(never_missing(written, &condition, &signatures));
     findings.extend(unknown_arguments(written, &condition, &tools, spec, known));
     findings.extend(unknown_fields(written, &examined, known));
     findings.extend(impossible_texts(path, &examined));
     findings.extend(vacuous(written, &condition));
     findings.extend(one_item(written, &condition));
+    findings.extend(unanchored(written, &condition));
     findings.extend(facts::findings(written, &condition, spec, known));
     findings
 }
@@ -82,7 +84,7 @@ fn constant(written: &Written<'_>, condition: &Condition) -> Option<Finding> {
     Some(Finding::warning(&written.path, format!("the condition is always {truth}: {consequence}")))
 }
 
-/// Finds comparisons that exclude each other, so that a part of the condition does not depend on the call.
+/// Finds comparisons that exclude each other, and sizes below 0, so that a part of the condition does not depend on the call.
 fn exclusive(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
     let finding = |(name, truth): (Option<String>, bool)| {
         let value = name.as_deref().unwrap_or("a value");
@@ -91,7 +93,40 @@ fn exclusive(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
         let (instead, rule) = if truth { ("&&", "all of them must hold") } else { ("||", "one of them is enough") };
         Finding::error(&written.path, message).hint(format!("write {instead} between the comparisons if {rule}"))
     };
-    condition.exclusive_comparisons().into_iter().map(finding).collect()
+    let of_size = |truth: bool| {
+        let message = format!("a part of the condition is constant: a size is never negative, so it is always {truth}");
+        Finding::error(&written.path, message)
+            .hint("write size(...) == 0 for an empty value, and size(...) > 0 for another")
+    };
+    let sizes = condition.constant_sizes().into_iter().map(of_size);
+    condition.exclusive_comparisons().into_iter().map(finding).chain(sizes).collect()
+}
+
+/// Finds `!has()` of an argument that every call has. It is an error if the rule holds and denies no call because of it.
+fn never_missing(written: &Written<'_>, condition: &Condition, tools: &[&Signature]) -> Vec<Finding> {
+    let found = condition.never_missing(tools);
+    let holds_nothing = found.is_never_true && !written.allows;
+    let finding = |name: &str| {
+        let message = format!("!has(args.{name}) is always false: every call has the required argument {name:?}");
+        let finding = if holds_nothing {
+            Finding::error(&written.path, message)
+        } else {
+            Finding::warning(&written.path, message)
+        };
+        finding.hint(format!("remove it, or compare the value of {name}"))
+    };
+    found.arguments.into_iter().map(finding).collect()
+}
+
+/// Warns of patterns that let a call pass if any part of an argument matches.
+fn unanchored(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
+    let finding = |pattern: String| {
+        let message = format!(
+            "the pattern {pattern:?} also matches a longer text that contains a match, and then the call passes"
+        );
+        Finding::warning(&written.path, message).hint("write ^ at the beginning of the pattern and $ at its end")
+    };
+    condition.passing_by_a_part(written.allows).into_iter().map(finding).collect()
 }
 
 /// Finds the fields within arguments that no tool of the rule has. A condition about such a field may never be true.

@@ -16,20 +16,22 @@ pub(super) fn findings(
     known: &KnownTools,
 ) -> Vec<Finding> {
     let path = written.path.as_str();
-    let mut findings: Vec<Finding> = condition
-        .nodes()
-        .into_iter()
-        .filter_map(|node| match node {
-            Node::NamedList(name) => unknown_list(path, name, spec),
-            Node::FromTool(_, tool) | Node::Earlier(_, tool) if known.matching(tool).next().is_none() => {
-                unmatched(path.to_owned(), tool, spec, known)
-            }
-            Node::FromTool(_, tool) => untrusted_source(path, tool, spec, known),
-            Node::FromUser(operand) => quoted_argument(path, operand, written.tool, known),
-            Node::Step(name) => unknown_step(path, name, written),
-            _ => None,
-        })
-        .collect();
+    let nodes = condition.nodes();
+    let named = nodes.iter().filter_map(|node| match node {
+        Node::NamedList(name) => unknown_list(path, name, spec),
+        Node::FromTool(_, tool) | Node::Earlier(_, tool) if known.matching(tool).next().is_none() => {
+            unmatched(path.to_owned(), tool, spec, known)
+        }
+        Node::FromTool(_, tool) => untrusted_source(path, tool, spec, known),
+        Node::Step(name) => unknown_step(path, name, written),
+        _ => None,
+    });
+    let quoted = nodes.iter().filter_map(|node| match node {
+        Node::FromUser(value) => quoted_argument(path, "fromUser", value, written.tool, known),
+        Node::FromTool(value, _) => quoted_argument(path, "fromTool", value, written.tool, known),
+        _ => None,
+    });
+    let mut findings: Vec<Finding> = named.chain(quoted).collect();
     let is_step = written.dialect == Dialect::Step && !written.is_evidence;
     if is_step && known.is_complete() && known.matching(written.tool).next().is_none() {
         let message = format!("the step {:?} is not a tool, so no call can meet the condition", written.tool);
@@ -55,12 +57,14 @@ fn untrusted_source(path: &str, pattern: &str, spec: &SkillSpec, known: &KnownTo
     )
 }
 
-/// Warns of the name of an argument in quotes: `fromUser('recipient')`.
-fn quoted_argument(path: &str, operand: &Node, tool: &str, known: &KnownTools) -> Option<Finding> {
-    let Node::Text(name) = operand else { return None };
-    let message = format!("fromUser('{name}') looks for the word {name:?}, and not for the argument of this name");
+/// Warns of the name of an argument in quotes: `fromUser('recipient')`, `fromTool('recipient', 'get_payees')`.
+fn quoted_argument(path: &str, function: &str, value: &Node, tool: &str, known: &KnownTools) -> Option<Finding> {
+    let Node::Text(name) = value else { return None };
+    let more = if function == "fromTool" { ", ..." } else { "" };
+    let message =
+        format!("{function}('{name}'{more}) looks for the word {name:?}, and not for the argument of this name");
     let is_argument = known.matching(tool).any(|(_, signature)| signature.names_argument(name));
-    is_argument.then(|| Finding::warning(path, message).hint(format!("write fromUser({name})")))
+    is_argument.then(|| Finding::warning(path, message).hint(format!("write {function}({name}{more})")))
 }
 
 fn unknown_list(path: &str, name: &str, spec: &SkillSpec) -> Option<Finding> {

@@ -91,7 +91,7 @@ fn check_fault(
             let is_meant = reading::compares_an_argument(rule, words);
             Some(not_enforced(path, message(), is_meant && known.is_complete()))
         }
-        Fault::EveryTool => Some(Finding::error(path, message()).hint(
+        Fault::EveryTool | Fault::NoName => Some(Finding::error(path, message()).hint(
             "to deny every tool, write \"*\" as the whole rule under never; to hold every call, write toolId: \"*\" in \
              spec.policy.approvals",
         )),
@@ -194,16 +194,22 @@ fn check_threshold(path: &str, rule: &Rule, spec: &SkillSpec, known: &KnownTools
 /// Finds a threshold whose field no tool has.
 fn unknown_field(path: &str, field: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
     let fields = known.fields();
-    if fields.is_empty() || fields.contains(field) {
+    let is_tool = known.names().contains(field);
+    if fields.contains(field) || fields.is_empty() && !is_tool {
         return None;
     }
     let whose =
         if known.is_complete() { "of the MCP server has an argument" } else { "in spec.tools declares an input" };
     let message = format!("no tool {whose} {field:?}: the rule applies to no call without it");
     let is_typo = fields.iter().any(|known| is_near(field, known));
-    let is_certain =
-        known.is_complete() && (is_typo || !known.may_have_other_fields()) && !unmatched::allows_unmatched(spec);
-    let finding = not_enforced(path, message, is_certain).nearest(field, fields.iter().map(String::as_str));
+    let is_certain = known.is_complete()
+        && (is_typo || is_tool || !known.may_have_other_fields())
+        && !unmatched::allows_unmatched(spec);
+    let finding = not_enforced(path, message, is_certain);
+    if is_tool {
+        return Some(finding.hint(format!("{field} is a tool: write toolId and when in spec.policy.approvals")));
+    }
+    let finding = finding.nearest(field, fields.iter().map(String::as_str));
     if finding.hint.is_some() || !known.is_complete() {
         return Some(finding);
     }

@@ -3,15 +3,17 @@
 
 mod comparison;
 mod expression;
+mod hints;
+mod limited;
 mod misspelt;
 
 use super::known_tools::KnownTools;
+use crate::condition::Kinds;
 use crate::core_tools::{self, ASK_USER};
 use crate::rules::guardrail::{
-    self, Comparison, Rule, RuleList, after_prohibition, asks_for_approval, is_any_of, is_filler, is_use, plain,
-    split_list, split_words,
+    Rule, RuleList, after_prohibition, asks_for_approval, is_any_of, is_filler, is_use, plain, split_list, split_words,
 };
-use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
+use bloomery_crds::nearest::{has_same_letters, is_near};
 use bloomery_crds::tool_pattern::matches;
 use comparison::{Compared, find_comparison, find_comparison_in_words};
 use misspelt::{Misspelt, is_prefix};
@@ -43,11 +45,13 @@ pub(super) struct Known<'a> {
     tools: BTreeSet<&'a str>,
     /// The arguments of all known tools. Empty if none is known.
     inputs: BTreeSet<&'a str>,
+    /// The known tools with their arguments.
+    catalogue: &'a KnownTools,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn new(known: &'a KnownTools) -> Self {
-        Self { tools: known.names(), inputs: known.fields().iter().map(String::as_str).collect() }
+        Self { tools: known.names(), inputs: known.fields().iter().map(String::as_str).collect(), catalogue: known }
     }
 
     /// Returns whether a word in a comparison may be an argument: a known one, or, if none is known, any word that is not a tool.
@@ -65,6 +69,13 @@ impl<'a> Known<'a> {
         self.tools.contains(word) || is_prefix(word) && self.tools.iter().any(|tool| matches(word, tool))
     }
 
+    /// Returns the argument of a tool that is a number, if there is only one.
+    fn only_number(&self, tool: &str) -> Option<&'a str> {
+        let (_, signature) = self.catalogue.matching(tool).next()?;
+        let mut numbers = signature.names().filter(|name| signature.kinds(name) == Some(Kinds::NULL | Kinds::NUMBER));
+        numbers.next().filter(|_| numbers.next().is_none())
+    }
+
     /// Returns whether a name differs from that of a tool only in its case and its punctuation.
     pub(super) fn has_same_letters(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| has_same_letters(name, tool))
@@ -79,22 +90,30 @@ pub(super) fn compares_an_argument(rule: &Rule, known: &Known<'_>) -> bool {
 
 /// Returns the reason why a text rule reads as if it were enforced, or nothing if it is plain prose.
 pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced> {
-    let sentence = Sentence::new(rule, known);
+    let mut sentence = Sentence::new(rule, known);
     if let Some((hint, is_meant)) = expression::remedy(&rule.text, sentence.list(), sentence.tools.first().copied()) {
         return Some(NotEnforced { why: "is a CEL expression".to_owned(), hint, is_meant });
     }
     let compared = find_comparison(&rule.text)
         .or_else(|| find_comparison_in_words(&sentence.words, |at| sentence.argument_at(at)));
-    let names_tool = !sentence.tools.is_empty();
+    let is_input = |compared: &&Compared<'_>| compared.field.is_some_and(|field| known.is_meant_as_input(field));
+    if compared.as_ref().is_none_or(|compared| !is_input(&compared))
+        && let Some(limited) = sentence.limited_use(compared.as_ref())
+    {
+        return Some(limited);
+    }
     let misspelt =
         misspelt::find(&sentence.words, &known.tools, |word| known.is_tool(word) || known.inputs.contains(word));
-    let is_threshold = |compared: &Compared<'_>| {
-        sentence.ends_with_number(compared.number) && compared.field.is_some_and(|field| known.is_meant_as_input(field))
-    };
-    let is_meant = compared.as_ref().is_some_and(is_threshold)
+    let input = compared.as_ref().filter(is_input);
+    let is_meant = input.is_some_and(|compared| sentence.ends_with_number(compared.number))
         || sentence.forbids_a_tool()
         || sentence.holds_a_tool()
         || misspelt.as_ref().is_some_and(|misspelt| misspelt.is_certain);
+    if input.is_some() && sentence.tools.is_empty() {
+        let tool = sentence.plain_tool();
+        sentence.tools.extend(tool);
+    }
+    let names_tool = !sentence.tools.is_empty();
     let why = match (sentence.tools.as_slice(), &misspelt, &compared) {
         ([], Some(Misspelt { word, .. }), _) => format!("seems to name a tool ({word:?})"),
         ([], None, Some(_)) => "compares with a number".to_owned(),
@@ -172,18 +191,37 @@ impl<'a> Sentence<'a> {
         is_rule && self.asks_for_approval() && self.tools.iter().any(|tool| !core_tools::names().contains(tool))
     }
 
-    /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` and
-    /// `Never use a before b` guide the model, and so does a sentence about questions to people.
+    /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` guides the
+    /// model, and so does a sentence about questions to people.
     fn forbids_a_tool(&self) -> bool {
+        self.list() == RuleList::Never
+            && self.forbidden().first().is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
+            && !self.is_guidance()
+            && !self.words.iter().any(|word| may_be_prose(word) && is_only_word(word, &self.words))
+    }
+
+    /// Returns the words from that which the sentence forbids: `a on Fridays` of `Never use the tool a on Fridays`.
+    fn forbidden(&self) -> &[&'a str] {
         let words = after_prohibition(&self.words).unwrap_or(&self.words);
         let is_neutral = |word: &str| is_use(word) || is_filler(word) || is_any_of(word, &NEUTRAL_WORDS);
         let start = words.iter().position(|word| !is_neutral(word)).unwrap_or_default();
-        let words = words.get(start..).unwrap_or_default();
-        let guides = |word: &&str| is_any_of(word, &["before", "first", "instead"]);
-        self.list() == RuleList::Never
-            && words.first().is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
-            && !words.iter().any(guides)
-            && !self.words.iter().any(|word| may_be_prose(word) && is_only_word(word, &self.words))
+        words.get(start..).unwrap_or_default()
+    }
+
+    /// Returns whether the sentence guides the model: `Never use a before b`.
+    fn is_guidance(&self) -> bool {
+        self.forbidden().iter().any(|word| is_any_of(word, &["before", "first", "instead"]))
+    }
+
+    /// Returns the tool that the sentence forbids by its first word, also if its name is a plain word: `refund` of `Never refund over 500`.
+    fn forbidden_tool(&self) -> Option<&'a str> {
+        self.forbidden().first().copied().filter(|word| self.known.is_tool(word))
+    }
+
+    /// Returns the first tool of a comparison whose name is a plain word: `refund` of `The refund amount must not exceed 500`.
+    fn plain_tool(&self) -> Option<&'a str> {
+        let is_tool = |word: &&str| self.known.tools.contains(word) && !self.known.inputs.contains(word);
+        self.forbidden_tool().or_else(|| self.words.iter().copied().find(is_tool))
     }
 
     /// Returns the list that the first words of the rule name, such as `Never` or `Do not`. If they name none, returns the list that
@@ -193,94 +231,6 @@ impl<'a> Sentence<'a> {
             Some(_) => RuleList::Never,
             None => split_list(&self.words).0.unwrap_or(self.rule.list),
         }
-    }
-
-    fn hint_of_tools(&self) -> String {
-        let each = |form: &dyn Fn(&str) -> String| {
-            let forms: Vec<String> = self.tools.iter().map(|tool| format!("{:?}", form(tool))).collect();
-            format!("to have it enforced, write {}", forms.join(" and "))
-        };
-        let orders = ["before", "after", "until", "first"];
-        let is_order = self.words.iter().any(|word| is_any_of(word, &orders));
-        if self.asks_for_approval() && self.tools.is_empty() {
-            let near = self.words.iter().find_map(|word| nearest(word, self.known.tools.iter().copied()));
-            let tool = near.unwrap_or("<tool>");
-            format!("to have it enforced, name the tool: \"{tool} requires approval\"")
-        } else if self.asks_for_approval() {
-            format!(
-                "{}; spec.policy.approvals can name the approver and a condition",
-                each(&|t| format!("{t} requires approval"))
-            )
-        } else if self.list() == RuleList::Always || (self.tools.len() > 1 && is_order) {
-            "to have an order of tools enforced, make it a workflow in spec.policy.workflows with required: true".into()
-        } else {
-            format!(
-                "{}, which denies every call; for a condition, use spec.tools[].policy.condition",
-                each(&|t| format!("Never use {t}"))
-            )
-        }
-    }
-
-    fn hint_of_comparison(&self, compared: &Compared<'_>) -> String {
-        // `amount must not exceed 500` is the required range in both lists.
-        let is_requirement = self.words.iter().any(|word| is_any_of(word, &["must", "should", "shall"]));
-        let list = if is_requirement { RuleList::Always } else { self.list() };
-        let &Compared { field, operator, number } = compared;
-        let Some(field) = field.filter(|field| self.known.may_be_input(field)) else {
-            return Self::hint_of_form(list);
-        };
-        let allowed = match (operator, list) {
-            ("==", RuleList::Never) | ("!=", RuleList::Always) => Some("!="),
-            ("==", RuleList::Always) | ("!=", RuleList::Never) => Some("=="),
-            _ => None,
-        };
-        if let Some(allowed) = allowed {
-            return format!(
-                "a guardrail compares with >, >=, < or <=: to have it enforced, write \"{field} {allowed} {number}\" in \
-                 spec.tools[].policy.condition, with allowed: conditional"
-            );
-        }
-        let (text, list) = if self.asks_for_approval() {
-            (format!("{field} {operator} {number} requires approval"), self.rule.list)
-        } else {
-            let first = if list == RuleList::Never { "Never" } else { "Always" };
-            (format!("{first} {field} {operator} {number}"), list)
-        };
-        // The number may be invalid, such as 10k: suggest the rule only if it compiles.
-        let compiled = guardrail::compile(&text, list, &self.known.tools);
-        if compiled.stays_text {
-            return Self::hint_of_form(list);
-        }
-        if let Some(tool) = self.tools.first() {
-            return self.hint_of_approval(tool, &format!("{field} {operator} {number}"));
-        }
-        format!("to have it enforced, write {text:?} under {list}, and nothing else in that rule")
-    }
-
-    /// Returns a rule of `policy.approvals` for a comparison that names a tool: as a guardrail, it would apply to every tool.
-    fn hint_of_approval(&self, tool: &str, comparison: &str) -> String {
-        let (when, action) = match (self.asks_for_approval(), self.list()) {
-            (true, _) => (comparison.to_owned(), "require_approval"),
-            (false, RuleList::Never) => (comparison.to_owned(), "deny"),
-            (false, RuleList::Always) => (format!("!({comparison})"), "deny"),
-        };
-        format!(
-            "to have it enforced for {tool}, write {{toolId: {tool}, when: \"{when}\", action: {action}}} in \
-             spec.policy.approvals"
-        )
-    }
-
-    /// Returns the form of every enforced comparison, with an example.
-    fn hint_of_form(list: RuleList) -> String {
-        let example = if list == RuleList::Never { "Never amount > 500" } else { "Always amount <= 500" };
-        format!(
-            "a comparison is enforced if the rule is only an argument's name, {}, {}, {} or {}, and a plain \
-             number: {example:?}",
-            Comparison::MoreThan,
-            Comparison::AtLeast,
-            Comparison::LessThan,
-            Comparison::AtMost
-        )
     }
 }
 

@@ -1,5 +1,6 @@
 mod agreement;
 mod scripts;
+mod sentences;
 mod with_tools;
 
 use super::*;

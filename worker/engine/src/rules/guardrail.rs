@@ -57,6 +57,9 @@ pub enum Fault {
     /// A `*` alone stands where the name of a tool is expected.
     #[error("a \"*\" alone is not the name of a tool")]
     EveryTool,
+    /// The sentence is about tools, but does not name one.
+    #[error("it does not name a tool")]
+    NoName,
     /// The first word names the other list.
     #[error("its first word contradicts the rest")]
     Contradiction,

@@ -86,10 +86,13 @@ impl Inference<'_> {
             self.check_operand(&function.to_string(), part.kinds, accepted);
         }
         if let ([whole, part], Kinds::BOOL) = (parts.as_slice(), returned) {
-            // An end that also other values have lets none of them pass if it holds or denies calls.
+            // A part that also other values have lets none of them pass if it holds or denies calls.
             let lets_pass = passes_if != Some(false);
-            let is_end = function == Function::EndsWith && lets_pass;
-            let comparison = if is_end { Comparison::End } else { Comparison::Part };
+            let comparison = match (lets_pass, function) {
+                (false, _) => Comparison::Part,
+                (true, Function::EndsWith) => Comparison::End,
+                (true, _) => Comparison::PassingPart,
+            };
             self.compare(whole, part, comparison);
         }
         let form = Form::returned_by(function, parts.first().and_then(|part| part.form));
@@ -129,7 +132,7 @@ impl Inference<'_> {
             let key = (value.path.clone(), text.clone());
             let is_allowed = |allowed: &str| match comparison {
                 Comparison::Whole => allowed == text,
-                Comparison::Part | Comparison::End => allowed.contains(text.as_str()),
+                Comparison::Part | Comparison::PassingPart | Comparison::End => allowed.contains(text.as_str()),
             };
             match &value.allowed {
                 Some(allowed) if !allowed.iter().any(|allowed| is_allowed(allowed)) => {

@@ -192,7 +192,7 @@ fn a_text_that_a_value_can_have_is_no_defect(#[case] text: &str) {
     assert_eq!(defects(text), []);
 }
 
-/// `evil-own.com` ends with `own.com` too. If it is held as well, it does not pass.
+/// `evil-own.com` ends with `own.com` too, and `own.com.evil.org` contains it. If they are held as well, they do not pass.
 #[rstest]
 #[case::to_hold("domain(name).endsWith('own.com')", false, false)]
 #[case::to_allow("domain(name).endsWith('own.com')", true, true)]
@@ -210,11 +210,13 @@ fn a_text_that_a_value_can_have_is_no_defect(#[case] text: &str) {
 #[case::to_choose("domain(name).endsWith('own.com') ? urgent : true", false, true)]
 #[case::to_compare("domain(name).endsWith('own.com') == false", false, true)]
 #[case::to_count("size(items.filter(i, domain(i).endsWith('own.com'))) == 0", false, true)]
-fn the_end_of_another_host_must_not_let_a_call_pass(
-    #[case] text: &str,
-    #[case] allows: bool,
-    #[case] is_refused: bool,
-) {
+#[case::a_part_to_hold("domain(name).contains('own.com')", false, false)]
+#[case::a_part_to_allow("domain(name).contains('own.com')", true, true)]
+#[case::a_part_to_hold_all_others("!domain(name).contains('own.com')", false, true)]
+#[case::the_beginning_to_hold_all_others("!host(name).startsWith('own.com')", false, true)]
+#[case::any_dot_to_hold_all_others("!host(name).contains('.')", false, false)]
+#[case::a_part_of_a_text_to_hold_all_others("!name.contains('own.com')", false, false)]
+fn a_part_of_another_host_must_not_let_a_call_pass(#[case] text: &str, #[case] allows: bool, #[case] is_refused: bool) {
     let condition = Condition::compile(text).unwrap();
     let found = condition.examine(&declared(), &|_| Fields::default(), allows).defects;
     assert_eq!(!found.is_empty(), is_refused, "{found:?}");
@@ -237,7 +239,7 @@ fn each_use_of_a_list_has_its_comparisons() {
     let uses = examine(text, &declared()).list_uses;
     let form = Some(Form::Host(bloomery_cel::Function::Host));
     let found: Vec<_> = uses.iter().map(|of| (of.name.as_str(), of.comparisons.as_slice())).collect();
-    let of_b = [(None, Comparison::Whole), (None, Comparison::Part)];
+    let of_b = [(None, Comparison::Whole), (None, Comparison::PassingPart)];
     assert_eq!(found, [("a", &[(form, Comparison::Whole)][..]), ("b", &of_b[..]), ("c", &[][..])]);
 }
 

@@ -1,6 +1,6 @@
 //! Texts that a part of a condition never has: `host(url) == 'Bit.ly'`.
 
-use bloomery_cel::{Function, Pattern, is_host, is_part_of_host};
+use bloomery_cel::{Capital, Function, Pattern, is_host, is_part_of_host};
 use bloomery_crds::nearest::nearest;
 use std::collections::BTreeSet;
 
@@ -24,8 +24,10 @@ const MAX_SHOWN_VALUES: usize = 8;
 pub enum Comparison {
     /// With the whole value.
     Whole,
-    /// With a part of the value, by `contains` or `startsWith`, or by `endsWith` where it holds or denies calls.
+    /// With a part of the value, by `contains`, `startsWith` or `endsWith` where it holds or denies calls.
     Part,
+    /// With a part of the value, by `contains` or `startsWith` where calls may pass because of it.
+    PassingPart,
     /// With the end of the value, by `endsWith` where calls may pass because of it.
     End,
 }
@@ -55,7 +57,7 @@ impl Form {
     fn refusal(self, text: &str, comparison: Comparison) -> Option<String> {
         let may_be = match (self, comparison) {
             (Self::Host(_), Comparison::Whole) => is_host(text),
-            (Self::Host(_), Comparison::Part | Comparison::End) => is_part_of_host(text),
+            (Self::Host(_), Comparison::Part | Comparison::PassingPart | Comparison::End) => is_part_of_host(text),
             (Self::Lower, _) => !text.bytes().any(|byte| byte.is_ascii_uppercase()),
         };
         let verb = if comparison == Comparison::Whole { "is never" } else { "never contains" };
@@ -82,15 +84,9 @@ pub fn text_fault(form: Option<Form>, text: &str, comparison: Comparison) -> Opt
         return Some(TextFault { sentence, is_certain: true, instead });
     }
     if let Some(Form::Host(function)) = form
-        && comparison == Comparison::End
-        && !text.starts_with('.')
-        && text.contains('.')
+        && let Some(fault) = look_alike(function, text, comparison)
     {
-        let sentence = format!(
-            "{function}() ends with {text:?} also for \"evil-{text}\": write {function}(...) == '{text}' || \
-             {function}(...).endsWith('.{text}')"
-        );
-        return Some(TextFault { sentence, is_certain: true, instead: None });
+        return Some(fault);
     }
     let trimmed = without_quotes(text);
     if comparison == Comparison::Whole && trimmed != text && !trimmed.is_empty() {
@@ -107,6 +103,25 @@ pub fn text_fault(form: Option<Form>, text: &str, comparison: Comparison) -> Opt
         is_certain: false,
         instead: None,
     })
+}
+
+/// Returns the fault of a name of a host that the names of others contain too, if it lets a call pass. `function` returns the value. It is
+/// not certain for a part without a dot, such as `internal`.
+fn look_alike(function: Function, text: &str, comparison: Comparison) -> Option<TextFault> {
+    let name = text.trim_matches('.');
+    let (verb, other, is_certain) = match comparison {
+        Comparison::End if !text.starts_with('.') && text.contains('.') => ("ends with", format!("evil-{text}"), true),
+        Comparison::PassingPart if !name.is_empty() => {
+            let before = if text.starts_with('.') { "a." } else { "" };
+            ("contains", format!("{before}{name}.evil.org"), name.contains('.'))
+        }
+        _ => return None,
+    };
+    let sentence = format!(
+        "{function}() {verb} {text:?} also for {other:?}: write {function}(...) == '{name}' || \
+         {function}(...).endsWith('.{name}')"
+    );
+    Some(TextFault { sentence, is_certain, instead: None })
 }
 
 /// Returns the fault of a text that is not among the values that a schema allows.
@@ -133,47 +148,17 @@ pub(super) fn order_fault(text: &str) -> Option<TextFault> {
     Some(TextFault { sentence, is_certain: true, instead: None })
 }
 
-/// Returns the fault of a pattern that contains a capital letter, for a value that has none. It is certain only if each match has the
+/// Returns the fault of a pattern that demands a capital letter, for a value that has none. It is certain only if each match has the
 /// letter.
 pub(super) fn pattern_fault(form: Form, pattern: &Pattern) -> Option<TextFault> {
+    let Capital { letter, is_in_each_match } = pattern.capital()?;
     let text = pattern.as_str();
-    let letter = literal_capital(text)?;
-    let is_certain = !text.contains(['|', '?', '*', '{']);
     let function = form.function();
     let consequence =
-        if is_certain { "so the pattern never matches" } else { "so a part of the pattern never matches" };
+        if is_in_each_match { "so the pattern never matches" } else { "so a part of the pattern never matches" };
     let sentence = format!("{function}() returns no capital letter such as {letter:?}, {consequence}");
     let instead = Some(text.to_ascii_lowercase()).filter(|_| !text.contains('\\'));
-    Some(TextFault { sentence, is_certain, instead })
-}
-
-/// Returns the first capital letter that a pattern demands: not within brackets, not escaped, and not where the case does not matter.
-fn literal_capital(pattern: &str) -> Option<char> {
-    let ignores_case = pattern.split("(?").skip(1).any(|flags| {
-        flags.split([')', ':', '-']).next().is_some_and(|flags| flags.contains('i') && !flags.contains(['<', 'P']))
-    });
-    if ignores_case {
-        return None;
-    }
-    let mut brackets = 0_u32;
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => {
-                // `\p{Lu}` and `\x{41}` have their letters in brackets.
-                if matches!(chars.next(), Some('p' | 'P' | 'x' | 'u' | 'U')) {
-                    return None;
-                }
-            }
-            '[' => brackets += 1,
-            ']' => brackets = brackets.saturating_sub(1),
-            // The name of a group.
-            '<' => return None,
-            _ if brackets == 0 && c.is_ascii_uppercase() => return Some(c),
-            _ => {}
-        }
-    }
-    None
+    Some(TextFault { sentence, is_certain: is_in_each_match, instead })
 }
 
 /// Returns the text that an author probably means, if a value of the form can have it.
@@ -220,6 +205,10 @@ mod tests {
     #[case::the_end_of_another_host(HOST, "own.com", Comparison::End, Some((true, None)))]
     #[case::the_end_after_a_dot(HOST, ".own.com", Comparison::End, None)]
     #[case::a_top_level_domain(HOST, "com", Comparison::End, None)]
+    #[case::a_part_of_another_host(HOST, "own.com", Comparison::PassingPart, Some((true, None)))]
+    #[case::a_part_after_a_dot(HOST, ".own.com", Comparison::PassingPart, Some((true, None)))]
+    #[case::a_part_without_a_dot(HOST, "own", Comparison::PassingPart, Some((false, None)))]
+    #[case::a_part_of_a_plain_text(None, "own.com", Comparison::PassingPart, None)]
     #[case::a_wildcard(None, "*@own.com", Comparison::Whole, Some((false, None)))]
     #[case::a_wildcard_in_a_part(None, "own.*", Comparison::Part, Some((false, None)))]
     #[case::only_a_star(None, "**", Comparison::Part, None)]
@@ -253,11 +242,11 @@ mod tests {
     #[case::a_capital("HTTP:", Some(true))]
     #[case::an_alternative("http:|HTTP:", Some(false))]
     #[case::an_optional_part("(HTTP)?:", Some(false))]
-    #[case::a_class("[A-Z]+", None)]
+    #[case::a_class("[A-Z]+", Some(true))]
+    #[case::both_cases("[A-Za-z]+", None)]
     #[case::an_escape("\\W\\S+", None)]
-    #[case::a_property("\\p{Lu}X", None)]
     #[case::the_case_does_not_matter("(?i)HTTP:", None)]
-    #[case::a_group("(?:HTTP)", Some(false))]
+    #[case::a_group("(?:HTTP)", Some(true))]
     fn a_capital_letter_in_a_pattern_is_never_in_a_text_without_any(
         #[case] text: &str,
         #[case] is_certain: Option<bool>,

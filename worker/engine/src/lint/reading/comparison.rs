@@ -47,18 +47,24 @@ pub(super) fn find_comparison_in_words<'a>(
 ) -> Option<Compared<'a>> {
     (0..words.len()).find_map(|at| {
         let field = argument(at)?;
-        let (is_negated, after) = split_verbs(words.get(at + 1..)?);
-        let (operator, number) = match after {
-            ["over" | "above" | "exceeding" | "exceeds" | "exceed", number, ..]
-            | ["more" | "greater" | "higher" | "larger" | "bigger", "than", number, ..] => (">", number),
-            ["under" | "below", number, ..] | ["less" | "lower" | "smaller", "than", number, ..] => ("<", number),
-            ["at", "least", number, ..] => (">=", number),
-            ["at", "most", number, ..] | ["up", "to", number, ..] => ("<=", number),
-            _ => return None,
-        };
-        let operator = if is_negated { negate(operator) } else { operator };
+        let (operator, rest) = read_words(words.get(at + 1..)?)?;
+        let number = *rest.first()?;
         begins_a_number(number).then_some(Compared { field: Some(field), operator, number })
     })
+}
+
+/// Returns the operator of a comparison in words, such as `more than 500`, and the words after it.
+pub(super) fn read_words<'w, 'a>(words: &'w [&'a str]) -> Option<(&'static str, &'w [&'a str])> {
+    let (is_negated, words) = split_verbs(words);
+    let (operator, rest) = match words {
+        ["over" | "above" | "exceeding" | "exceeds" | "exceed", rest @ ..]
+        | ["more" | "greater" | "higher" | "larger" | "bigger", "than", rest @ ..] => (">", rest),
+        ["under" | "below", rest @ ..] | ["less" | "lower" | "smaller", "than", rest @ ..] => ("<", rest),
+        ["at", "least", rest @ ..] => (">=", rest),
+        ["at", "most", rest @ ..] | ["up", "to", rest @ ..] => ("<=", rest),
+        _ => return None,
+    };
+    Some((if is_negated { negate(operator) } else { operator }, rest))
 }
 
 /// Returns whether the words before a comparison negate it, and the words of the comparison: `more than 500` of `must be no more than 500`.
@@ -107,7 +113,7 @@ fn swap_sides(operator: &'static str) -> &'static str {
     }
 }
 
-fn begins_a_number(word: &str) -> bool {
+pub(super) fn begins_a_number(word: &str) -> bool {
     word.trim_start_matches(['-', '$', '€', '£']).starts_with(|c: char| c.is_ascii_digit())
 }
 

@@ -62,6 +62,19 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::emphasis_of_a_misspelt_tool(never("Never call *proces_refund*"), Effect::Refused)]
 #[case::every_tool(never("*"), Effect::Enforced)]
 #[case::a_star_in_a_sentence(never("Never run *"), Effect::Refused)]
+#[case::any_tool(never("Never call any tool"), Effect::Refused)]
+#[case::any_tools(never("Never use any tools"), Effect::Refused)]
+#[case::an_amount_and_a_tool(never("Never pay more than 500 with process_refund"), Effect::Refused)]
+#[case::a_limit_and_a_tool(never("Never go above the limit with process_refund"), Effect::Refused)]
+#[case::an_amount_that_a_word_forbids(never("Never note over 500"), Effect::Refused)]
+#[case::a_tool_that_is_mentioned(
+    never("Never answer about orders you did not look up with verify_identity"),
+    Effect::Text
+)]
+#[case::a_promise_before_a_tool(
+    never("Never promise a refund over 500 before process_refund has succeeded"),
+    Effect::Text
+)]
 #[case::approval(never("process_refund requires approval"), Effect::Enforced)]
 #[case::approval_of_a_prefix(never("process_* requires approval"), Effect::Enforced)]
 #[case::an_exception(never("Never call process_refund without approval"), Effect::Enforced)]
@@ -142,6 +155,18 @@ fn by_run(spec: SkillSpec) -> Effect {
 )]
 #[case::comparisons_that_exclude_each_other(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "amount < 0 && amount > 500"}]}}), Effect::Refused
+)]
+#[case::a_required_argument_that_is_missing(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!has(args.order_id)"}]}}), Effect::Refused
+)]
+#[case::a_size_below_zero(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "size(order_id) < 0"}]}}), Effect::Refused
+)]
+#[case::a_part_of_another_domain(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!domain(order_id).contains('own.com')"}]}}), Effect::Refused
+)]
+#[case::a_class_of_capitals_in_lower_case(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "order_id.lowerAscii().matches('^[A-Z]+-')"}]}}), Effect::Refused
 )]
 #[case::a_name_in_the_arguments(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "'amuont' in args"}]}}), Effect::Refused

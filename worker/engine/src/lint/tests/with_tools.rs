@@ -126,6 +126,28 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"approvals": [{"toolId": "send_email", "when": "!host(body).endsWith('own.com')"}]}), "spec.policy.approvals[0].when",
     "host() ends with \"own.com\" also for \"evil-own.com\": write host(...) == 'own.com' || host(...).endsWith('.own.com')", None
 )]
+#[case::a_part_of_another_host(
+    json!({"approvals": [{"toolId": "send_email", "when": "!recipients.all(r, domain(r).contains('own.com'))"}]}),
+    "spec.policy.approvals[0].when",
+    "domain() contains \"own.com\" also for \"own.com.evil.org\": write domain(...) == 'own.com' || domain(...).endsWith('.own.com')", None
+)]
+#[case::a_class_of_capitals(
+    json!({"approvals": [{"toolId": "send_email", "when": "body.lowerAscii().matches('[A-Z]{2}[0-9]+')"}]}), "spec.policy.approvals[0].when",
+    "lowerAscii() returns no capital letter such as 'A', so the pattern never matches", Some("write \"[a-z]{2}[0-9]+\"")
+)]
+#[case::a_size_below_zero(
+    json!({"approvals": [{"toolId": "send_email", "when": "size(recipients) < 0"}]}), "spec.policy.approvals[0].when",
+    "a part of the condition is constant: a size is never negative, so it is always false",
+    Some("write size(...) == 0 for an empty value, and size(...) > 0 for another")
+)]
+#[case::a_required_argument_that_is_missing(
+    json!({"approvals": [{"toolId": "write_file", "when": "!has(args.content)"}]}), "spec.policy.approvals[0].when",
+    "!has(args.content) is always false: every call has the required argument \"content\"", Some("remove it, or compare the value of content")
+)]
+#[case::a_source_that_is_no_tool(
+    json!({"approvals": [{"toolId": "send_email", "when": "!fromTool(body, \"read_fiel\")"}]}), "spec.policy.approvals[0].when",
+    "no tool of the MCP server matches \"read_fiel\": the rule protects nothing", Some("did you mean \"read_file\"?")
+)]
 #[case::a_pattern_with_capitals(
     json!({"approvals": [{"toolId": "send_email", "when": "body.lowerAscii().matches('HTTP:')"}]}), "spec.policy.approvals[0].when",
     "lowerAscii() returns no capital letter such as 'H', so the pattern never matches", Some("write \"http:\"")
@@ -255,6 +277,11 @@ fn a_feature_allows_only_tools_that_exist(#[case] allowed: Value, #[case] hint: 
 #[case::a_source_beside_the_default(json!({"effects": "require_approval", "approvals": [{"toolId": "send_email", "when": "!fromUser(body)"}]}))]
 #[case::the_end_of_a_host(json!({"approvals": [{"toolId": "send_email", "when": "host(body) == 'own.com' || host(body).endsWith('.own.com')"}]}))]
 #[case::the_end_of_hosts_to_hold(json!({"approvals": [{"toolId": "send_email", "when": "host(body).endsWith('evil.com')"}]}))]
+#[case::a_part_of_hosts_to_hold(json!({"approvals": [{"toolId": "send_email", "when": "host(body).contains('evil.com')"}]}))]
+#[case::a_pattern_to_hold(json!({"approvals": [{"toolId": "send_email", "when": "body.matches('[A-Z][0-9]{7}')"}]}))]
+#[case::a_pattern_with_anchors(json!({"approvals": [{"toolId": "send_email", "when": "!body.matches('^own[.]com$')"}]}))]
+#[case::an_optional_argument_that_is_missing(json!({"approvals": [{"toolId": "send_email", "when": "!has(args.bcc) || bcc == ''"}]}))]
+#[case::a_required_argument_that_exists(json!({"approvals": [{"toolId": "write_file", "when": "has(args.content) && content == ''"}]}))]
 #[case::the_end_of_a_text(json!({"approvals": [{"toolId": "send_email", "when": "!recipients.all(r, r.endsWith('@own.com'))"}]}))]
 #[case::dates_and_hours(json!({"approvals": [{"toolId": "send_email", "when": "body >= '2026-01-01' || body < '09'"}]}))]
 #[case::a_blocked_core_tool_that_no_job_has(json!({"tools": {"blocked": ["memory_write", "http_request"]}}))]
@@ -427,6 +454,22 @@ fn a_list_from_a_config_map_is_known() {
 #[case::an_argument_in_quotes(
     json!({"approvals": [{"toolId": "send_email", "when": "!fromUser('body')"}]}), "spec.policy.approvals[0].when",
     "fromUser('body') looks for the word \"body\", and not for the argument of this name"
+)]
+#[case::an_argument_of_a_tool_in_quotes(
+    json!({"approvals": [{"toolId": "send_email", "when": "!fromTool('body', 'read_file')"}]}), "spec.policy.approvals[0].when",
+    "fromTool('body', ...) looks for the word \"body\", and not for the argument of this name"
+)]
+#[case::a_pattern_without_anchors(
+    json!({"approvals": [{"toolId": "send_email", "when": "!body.matches('own[.]com')"}]}), "spec.policy.approvals[0].when",
+    "the pattern \"own[.]com\" also matches a longer text that contains a match, and then the call passes"
+)]
+#[case::a_part_of_a_host_without_a_dot(
+    json!({"approvals": [{"toolId": "send_email", "when": "!host(body).contains('own')"}]}), "spec.policy.approvals[0].when",
+    "host() contains \"own\" also for \"own.evil.org\": write host(...) == 'own' || host(...).endsWith('.own')"
+)]
+#[case::a_required_argument_that_is_missing_beside_another_reason(
+    json!({"approvals": [{"toolId": "write_file", "when": "!has(args.content) || content == ''"}]}), "spec.policy.approvals[0].when",
+    "!has(args.content) is always false: every call has the required argument \"content\""
 )]
 #[case::a_value_of_people(
     json!({"approvals": [{"toolId": "send_email", "when": "fromUser(body) && !fromTool(body, 'read_file')"}]}), "spec.policy.approvals[0].when",

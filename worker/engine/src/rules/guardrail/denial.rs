@@ -1,6 +1,6 @@
 //! Sentences that forbid a tool.
 
-use super::{Compiled, RuleEffect, RuleList, Sentence, is_any_of, is_use, plain, reads_as_tool};
+use super::{Compiled, Fault, RuleEffect, RuleList, Sentence, is_any_of, is_use, plain, reads_as_tool};
 use std::collections::BTreeSet;
 
 impl Sentence<'_> {
@@ -22,6 +22,9 @@ impl Sentence<'_> {
             [verb, rest @ ..] if is_use(verb) => (Some(verb), rest),
             _ => (None, words),
         };
+        if verb.is_some() && means_every_tool(words, catalogue) {
+            return Some(Compiled::not_enforced(Fault::NoName));
+        }
         let tool = only_name(words)?;
         let compiled = Compiled::of_word(tool, catalogue, effect);
         let is_meant = match (prohibited, verb) {
@@ -43,6 +46,13 @@ fn only_name<'a>(words: &[&'a str]) -> Option<&'a str> {
         ([name], _) | ([], [name]) => Some(*name),
         _ => None,
     }
+}
+
+/// Returns whether a phrase means every tool, and names none: `any tool`, `any of the tools`, `tools`.
+fn means_every_tool(words: &[&str], catalogue: &BTreeSet<&str>) -> bool {
+    let is_part = |word: &str| is_filler(word) || is_any_of(plain(word), &["any", "a", "of", "your"]);
+    words.iter().any(|word| is_any_of(plain(word), &["tool", "tools"]))
+        && words.iter().all(|word| is_part(word) && !catalogue.contains(plain(word)))
 }
 
 /// Returns the words after `Never`, `Never ever`, `Do not` or `Don't`.
