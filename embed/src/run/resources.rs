@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The resource that `--project-path` binds. The option is from the runtime before Bloomery.
+/// The resource that `options.project_path` binds. The option is from the runtime before Bloomery.
 const CODEBASE: &str = "codebase";
 
 /// The suffix of a path that is bound read-only.
