@@ -71,6 +71,15 @@ async function goTo(hash, heading) {
   await page.waitForFunction((text) => document.querySelector('h1')?.innerText === text, {}, heading);
 }
 
+/** Opens all details of a Skill. */
+function openDetails(skill) {
+  return page.evaluate((name) => {
+    for (const details of document.querySelectorAll('article:has(h2) details')) {
+      if (details.closest('article').innerText.includes(name)) details.open = true;
+    }
+  }, skill);
+}
+
 /** Starts a Job with a goal. */
 async function startJob(goal) {
   await goTo('#/start/desk', 'Start a Job');
@@ -130,13 +139,25 @@ test('the token of the address stays in this tab only, and the first visit is sm
 test('Skills have their resources, features and tools', async () => {
   await goTo('#/skills', 'Skills');
   await see('The desk');
-  await page.evaluate(() => {
-    for (const details of document.querySelectorAll('article:has(h2) details')) {
-      if (details.closest('article').innerText.includes('The desk')) details.open = true;
-    }
-  });
+  await openDetails('The desk');
   for (const text of ['Keep the notes of an office', 'notes: file system, required', 'The last line is a name', 'ask_user']) await see(text);
   await inspect('skills');
+});
+
+test('a Skill without tools does not deny that it has a server', async () => {
+  await page.setRequestInterception(true);
+  // A Skill on this machine has the tools of the core.
+  const intercept = (request) => {
+    if (!request.url().endsWith('/skills/desk/tools')) return request.continue();
+    return request.respond({ contentType: 'application/json', body: '{"items": []}' });
+  };
+  page.on('request', intercept);
+  await page.reload();
+  await see('The desk');
+  await openDetails('The desk');
+  await see('The Skill has no tools of a server that its policy allows.');
+  page.off('request', intercept);
+  await page.setRequestInterception(false);
 });
 
 test('a Job is started, watched, answered and approved, and no text of a model runs', async () => {

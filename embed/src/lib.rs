@@ -75,8 +75,8 @@
 //! Input is durable when [`Tenant::send`] returns. All subscribers of a Job share one reader of its log. A subscriber that takes its events
 //! too slowly gets an error of the kind [`ErrorKind::Unavailable`], and can subscribe again after its last event.
 //!
-//! Messages name an option as the field of [`run::options::RunOptions`], so that a host can replace it by its own word
-//! ([`text::with_option_names`]).
+//! Messages name an option as the field of [`run::options::RunOptions`] or, on a cluster, as the parameter of the request, so that a host can
+//! replace it by its own word ([`text::with_option_names`]).
 
 pub mod check;
 pub mod choice;

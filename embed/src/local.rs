@@ -18,7 +18,7 @@ use bloomery_crds::v1alpha1::JobSpec;
 /// The Skill of a Job that names no Skill.
 pub const DEFAULT_SKILL: &str = JobSpec::DEFAULT_SKILL;
 
-/// The directory of the memory if `--memory` is not given.
+/// The directory of the memory of a command that names none.
 pub const DEFAULT_MEMORY: &str = "memory";
 
 /// The name of a Skill's file in the directory of the Skill.

@@ -1,5 +1,6 @@
 //! The runtime of this machine: memories, and the engine in this process.
 
+mod effect;
 mod feed;
 mod inbox;
 mod jobs;

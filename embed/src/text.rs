@@ -33,7 +33,8 @@ pub fn directory(dir: &Path) -> String {
 const OPTION_START: &str = "`options.";
 
 /// Replaces the names of options in a message of this library. The message names an option as a field of
-/// [`RunOptions`](crate::run::options::RunOptions), such as `` `options.model.provider` ``. `name_of` returns the name that the users of a
+/// [`RunOptions`](crate::run::options::RunOptions), such as `` `options.model.provider` ``, or as a parameter of a request to a cluster, such as
+/// `` `options.question` ``. `name_of` returns the name that the users of a
 /// host know, by the path of the field; none if the message keeps the field.
 pub fn with_option_names(message: &str, name_of: impl Fn(&str) -> Option<String>) -> String {
     let mut parts = message.split(OPTION_START);

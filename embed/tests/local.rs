@@ -296,6 +296,12 @@ conversations:
         let of_acme = NewJob { resources: binding(&memories.join("acme/greeter")), ..greeting("Greet") };
         let error = globex.start(of_acme).await.unwrap_err();
         assert!(error.message.contains("is in the memory"), "{error}");
+        let skill = format!("{SKILL}  resources: [{{name: files, type: credential}}]\n");
+        fs::write(memories.join("globex/greeter/skill.yaml"), skill).unwrap();
+        let resources =
+            BTreeMap::from([("files".to_owned(), format!("@{}", memories.join("acme/greeter/skill.yaml").display()))]);
+        let error = globex.start(NewJob { resources, ..greeting("Greet") }).await.unwrap_err();
+        assert!(error.message.contains("is in the memory"), "{error}");
         // The same key is another Job.
         assert_eq!(globex.start(greeting("Insult")).await.unwrap(), "k-1");
         assert_eq!(acme.status("k-1").await.unwrap().goal, "Greet");

@@ -102,7 +102,7 @@ function tools(skill) {
         el('code', {}, name),
         description && el('p', { class: 'hint' }, description),
       ));
-      refill(shown, items.length === 0 ? el('p', {}, 'The Skill has no server with tools.') : el('ul', { class: 'list' }, items));
+      refill(shown, items.length === 0 ? el('p', {}, 'The Skill has no tools of a server that its policy allows.') : el('ul', { class: 'list' }, items));
     } catch (error) {
       refill(shown, failure(error), button('Try again', show));
     }

@@ -18,13 +18,16 @@ use bloomery_engine::line::{Entry, EventTime};
 use futures::stream::{self, Iter};
 use rstest::rstest;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::vec;
 use tower::ServiceExt;
 
-/// A runtime with two tenants. Both have the Job `k-1`, with two events, and the ended Job `k-0`.
+/// A runtime with two tenants. Both have the Job `k-1`, with two events, and the ended Job `k-0`. The status of the Job `slow` has one event
+/// and one output token more after each read.
 #[derive(Debug, Clone, Default)]
-struct Recorder {
+pub(crate) struct Recorder {
+    read: Arc<AtomicU64>,
     started: Arc<Mutex<Vec<NewJob>>>,
     sent: Arc<Mutex<Vec<Input>>>,
 }
@@ -44,7 +47,7 @@ impl Runtime for Recorder {
 
 fn check(job: &str) -> Result<(), Error> {
     match job {
-        "k-0" | "k-1" => Ok(()),
+        "k-0" | "k-1" | "slow" => Ok(()),
         "broken" => Err(Error::failed("the log is broken")),
         "large" => Err(Error::invalid("`options.limits` steps: must be more than 0")),
         _ => Err(Error::new(ErrorKind::NotFound, format!("there is no Job {job}"))),
@@ -80,7 +83,12 @@ impl Tenant for Recorder {
     async fn status(&self, job: &str) -> Result<JobStatus, Error> {
         check(job)?;
         let outcome = (job == "k-0").then(|| Outcome::new(OutcomeCode::Succeeded, "It ended."));
-        Ok(job_status(job, outcome, None))
+        let mut status = job_status(job, outcome, None);
+        if job == "slow" {
+            let read = self.read.fetch_add(1, Ordering::Relaxed);
+            (status.status.log.events, status.status.usage.output_tokens) = (read, read);
+        }
+        Ok(status)
     }
 
     async fn timeline(&self, job: &str) -> Result<Vec<JobEvent>, Error> {

@@ -43,7 +43,7 @@ pub fn target(job: &Job, question: Option<&str>, is_message: bool) -> Result<Rep
         (None, None) => Ok(ReplyTarget::Message),
         (None, Some(first)) => Err(Error::too_late(format!(
             "the Job {} has no open question: {} is answered already, by a reply that the Job has not received yet: {}. To \
-             send a message, use --message",
+             send a message, use `options.message`",
             job.name_any(),
             first.id,
             quoted_text(pending_answer(job, &first.id))
@@ -64,7 +64,7 @@ fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
     let name = job.name_any();
     if asked.is_empty() {
         return Err(Error::invalid(format!(
-            "the Job {name} has no open questions. Without --question {id}, the text is sent as a message"
+            "the Job {name} has no open questions. Without `options.question` {id}, the text is sent as a message"
         )));
     }
     let near = nearest::did_you_mean(id, asked.iter().map(|question| question.id.as_str()));

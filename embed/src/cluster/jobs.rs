@@ -55,7 +55,7 @@ impl Client {
         match list_all(&jobs, ListParams::default(), |_| true).await {
             Ok(jobs) => Ok(jobs.into_iter().map(without_managed_fields).collect()),
             Err(error) if in_all_namespaces && is_refusal(&error) => {
-                let doing = "listing the Jobs of all namespaces (-n NAMESPACE selects one)";
+                let doing = "listing the Jobs of all namespaces (`options.namespace` selects one)";
                 Err(self.cluster.refusal_error_everywhere(doing, &error, vec![Right::on_jobs("list")]).await)
             }
             Err(error) => Err(self.read_error(&error, "list").await),

@@ -75,7 +75,7 @@ async fn template(cluster: &Cluster, image: Option<String>) -> Result<Template, 
     let pods = match list_all(&api, workers, |_| true).await {
         Ok(pods) => pods,
         Err(error) if image.is_none() => {
-            let doing = "looking for a worker pod to take the image from (--image selects an image without it)";
+            let doing = "looking for a worker pod to take the image from (`options.image` selects an image without it)";
             return Err(cluster.refusal_error(doing, &error, vec![Right::on_pods("list", "pods")]).await);
         }
         // The image is known, and the defaults of the chart are enough for the rest.
@@ -88,7 +88,7 @@ async fn template(cluster: &Cluster, image: Option<String>) -> Result<Template, 
         (None, Some(image)) => Ok(Template::default_with_image(image)),
         (None, None) => Err(Error::invalid(format!(
             "the namespace {} has no worker pod to take the image of the reader pod from: name the image of the workers \
-             (worker.image in the chart) with --image",
+             (worker.image in the chart) with `options.image`",
             cluster.namespace
         ))),
     }

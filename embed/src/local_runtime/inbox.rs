@@ -62,7 +62,7 @@ impl Inbox {
 }
 
 /// The driver makes statements durable before it calls a method again. It discards a statement that changes nothing any more, such as a
-/// second decision about a call.
+/// second decision about a call. So a confirmation says that the log has decided about the statement, and not that it is recorded.
 impl People for Inbox {
     fn can_be_asked(&self) -> bool {
         true

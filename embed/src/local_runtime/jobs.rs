@@ -10,8 +10,11 @@ use crate::local::memory_error::log_error;
 use crate::local::run_document::RunDocument;
 use crate::local::skill_directory::SkillDirectory;
 use crate::local::{memory, owner};
+use crate::local_runtime::effect::Effect;
 use bloomery_crds::children::MAX_DEPTH;
+use bloomery_engine::Event;
 use bloomery_engine::line::Chain;
+use bloomery_engine::people::Statement;
 use bloomery_journal::Segments;
 use bloomery_journal::files::Disk;
 use bloomery_redact::Redactor;
@@ -61,6 +64,19 @@ impl StoredJob {
     /// If the log cannot be read, or is broken.
     pub(super) fn state(&self) -> Result<JobState, Error> {
         JobState::read(&self.directory, &self.inputs)
+    }
+
+    /// Checks that a statement that the Job has taken changes something.
+    ///
+    /// # Errors
+    /// If another statement came first, or the log cannot be read or is broken.
+    pub(super) fn check_effect(&self, statement: &Statement) -> Result<(), Error> {
+        let Self { directory, inputs } = self;
+        let event = inputs.redactor.redact_event(Event::from(statement.clone()));
+        let event = event.map_err(|error| Error::failed(format!("the input cannot be found in the log: {error}")))?;
+        let mut effect = Effect::new(statement, event);
+        let end = JobState::read_each(directory, inputs, |before, entry| effect.look_at(before, &entry.event))?;
+        effect.check(&end.conversation)
     }
 
     /// Returns whether the Job has a record.

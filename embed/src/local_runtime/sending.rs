@@ -35,13 +35,16 @@ pub(super) async fn send(shared: &Arc<Shared>, key: &str, by: String, input: Inp
 }
 
 /// Passes a statement to a Job, and waits until its event is durable. If no thread drives the Job, one begins.
+///
+/// Another person may have made a statement about the same request since this one was checked. The Job discards the later one, so the log
+/// decides whether it is recorded.
 async fn record(shared: &Arc<Shared>, key: &str, statement: Statement) -> Result<(), Error> {
-    let (letter, recorded) = Letter::new(statement);
+    let (letter, recorded) = Letter::new(statement.clone());
     if let Some(letter) = shared.running.deliver(key, letter) {
         shared.resume(None, Begin::Resume(key.to_owned(), letter)).await?;
     }
     match timeout(RECORD_TIMEOUT, recorded).await {
-        Ok(Ok(())) => Ok(()),
+        Ok(Ok(())) => shared.with_job(key, move |job| job.check_effect(&statement)).await,
         Ok(Err(_)) => Err(match phase_of_end(shared, key).await? {
             Some(_) => has_ended(key),
             None => Error::new(
@@ -94,4 +97,94 @@ fn not_yet(key: &str) -> Error {
          input after the step. If the runtime stops before, the input is lost: read the events of the Job before you send it again"
     );
     Error::new(ErrorKind::Unavailable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cursor::Cursor;
+    use crate::job::NewJob;
+    use crate::local_runtime::{LocalRuntime, LocalTenant};
+    use crate::run::options::{ModelOptions, RunOptions};
+    use crate::runtime::{Runtime, Tenant};
+    use bloomery_engine::event::Decision;
+    use bloomery_testkit::greeter::SKILL;
+    use bloomery_testkit::model_server::ModelServer;
+    use bloomery_testkit::model_server::script::Script;
+    use futures::StreamExt;
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    const ASKS_TWICE: &str = "
+conversations:
+  - name: asks twice
+    turns:
+      - {calls: [{name: ask_user, arguments: {text: 'Whom?'}}]}
+      - {calls: [{name: ask_user, arguments: {text: 'How?'}}]}
+";
+
+    /// Waits until the Job has the requests.
+    async fn wait_for(tenant: &LocalTenant, has: fn(&OpenRequests) -> bool) -> OpenRequests {
+        let found = async {
+            let mut events = tenant.events("k-1", Cursor::START).await.unwrap();
+            loop {
+                events.next().await.unwrap().unwrap();
+                let open = tenant.open_requests("k-1").await.unwrap();
+                if has(&open) {
+                    return open;
+                }
+            }
+        };
+        timeout(RECORD_TIMEOUT, found).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn of_two_statements_about_one_request_the_later_one_is_refused() {
+        let model = ModelServer::new(Script::from_yaml(ASKS_TWICE).unwrap());
+        let model = model.start("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let memory = tempfile::tempdir().unwrap();
+        fs::create_dir(memory.path().join("greeter")).unwrap();
+        let policy = "  policy: {approvals: [{toolId: ask_user, action: require_approval, approver: host}]}\n";
+        fs::write(memory.path().join("greeter/skill.yaml"), format!("{SKILL}{policy}")).unwrap();
+        let model_options = ModelOptions {
+            model: Some("scripted".into()),
+            model_url: Some(format!("{}/v1", model.url())),
+            ..ModelOptions::default()
+        };
+        let options = RunOptions { model: model_options, ..RunOptions::new(memory.path()) };
+        let runtime = LocalRuntime::new(BTreeMap::from([("acme".to_owned(), options)])).unwrap();
+        let tenant = runtime.open("acme", "ada".into()).await.unwrap();
+        let job = NewJob { skill: Some("greeter".into()), key: Some("k-1".into()), ..NewJob::new("Greet") };
+        tenant.start(job).await.unwrap();
+
+        let held = wait_for(&tenant, |open| !open.approvals.is_empty()).await.approvals.remove(0);
+        let decision = |by: &str| Decision { approver: "host".into(), by: by.into(), reason: None };
+        let approval =
+            Statement::Approval { call: held.call.clone(), digest: held.digest.clone(), decision: decision("ada") };
+        let denial = Statement::Denial { call: held.call, decision: decision("bob") };
+        // Both have passed the check of `send`.
+        let (first, later) =
+            tokio::join!(record(&tenant.shared, "k-1", approval), record(&tenant.shared, "k-1", denial));
+        assert_eq!(first, Ok(()));
+        let error = later.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Conflict);
+        assert!(error.message.contains("was decided already by ada"), "{error}");
+
+        let question = wait_for(&tenant, |open| !open.questions.is_empty()).await.questions.remove(0).question.id;
+        let reply = |text: &str, by: &str| Statement::Reply {
+            question: question.clone(),
+            text: text.into(),
+            by: by.into(),
+            nth: None,
+        };
+        let (first, later) = tokio::join!(
+            record(&tenant.shared, "k-1", reply("Jane", "ada")),
+            record(&tenant.shared, "k-1", reply("Joe", "bob"))
+        );
+        assert_eq!(first, Ok(()));
+        let error = later.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Conflict);
+        assert!(error.message.contains("was answered already by ada"), "{error}");
+        tenant.close().await;
+    }
 }

@@ -21,7 +21,7 @@ pub fn read(options: &RunOptions) -> Result<String, Error> {
     Ok(goal.to_owned())
 }
 
-/// Returns the error for options without a goal, which only --mcp-command allows.
+/// Returns the error for options without a goal.
 fn missing(options: &RunOptions) -> Error {
     let is_goal = |word: &String| word == "--goal" || word.starts_with("--goal=");
     Error::invalid(if options.mcp.command.iter().any(is_goal) {

@@ -1,4 +1,4 @@
-//! The limits of a Job that `--limit` sets.
+//! The limits of a Job that `options.limits` sets.
 
 use crate::error::{Error, Errors};
 use bloomery_crds::limits::EffectiveLimits;

@@ -1,4 +1,4 @@
-//! The environment of an MCP server that is a program: the variables that every program needs, and the variables of `--mcp-env`.
+//! The environment of an MCP server that is a program: the variables that every program needs, and the variables of `options.mcp.env`.
 
 use crate::error::Error;
 use crate::local::run_document::McpProgram;
@@ -16,7 +16,7 @@ pub fn environment(program: &McpProgram) -> BTreeMap<String, String> {
     names.filter_map(|name| Some((name.to_owned(), env::var(name).ok()?))).collect()
 }
 
-/// Checks that all variables of `--mcp-env` can be passed.
+/// Checks that all variables of `options.mcp.env` can be passed.
 ///
 /// # Errors
 /// All variables that cannot be passed, at once. The errors do not contain values.
@@ -25,7 +25,7 @@ pub fn check(program: &McpProgram) -> Result<(), Error> {
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
-/// Makes `redactor` remove the values of `--mcp-env` from all texts, because programs get credentials this way. Inherited
+/// Makes `redactor` remove the values of `options.mcp.env` from all texts, because programs get credentials this way. Inherited
 /// variables are not secret.
 pub fn redact_values(program: &McpProgram, redactor: &Redactor) {
     for (name, value) in values(program) {
@@ -33,7 +33,7 @@ pub fn redact_values(program: &McpProgram, redactor: &Redactor) {
     }
 }
 
-/// Returns the variables of `--mcp-env` that are not inherited, with their values.
+/// Returns the variables of `options.mcp.env` that are not inherited, with their values.
 pub fn values(program: &McpProgram) -> impl Iterator<Item = (&str, String)> {
     let names = program.env.iter().map(String::as_str).filter(|name| !INHERITED.contains(name));
     names.filter_map(|name| Some((name, env::var(name).ok()?)))

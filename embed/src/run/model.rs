@@ -81,7 +81,7 @@ pub fn reload(endpoints: Vec<ModelEndpoint>, options: &ModelOptions, env: Env<'_
     with_keys(endpoints, &ApiKeys::read(&options.api_key_file)?, env)
 }
 
-/// Returns whether the value of `--model` is a file, and not the name of a model.
+/// Returns whether the value of `options.model.model` is a file, and not the name of a model.
 pub fn is_file(model: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|end| model.ends_with(end))
 }
@@ -107,7 +107,7 @@ fn from_options(options: &ModelOptions, env: Env<'_>) -> Result<ModelEndpoint, E
     })
 }
 
-/// Selects the provider: by `--provider`, the name of the model, the address, or the variables of the environment, in this order.
+/// Selects the provider: by `options.model.provider`, the name of the model, the address, or the variables of the environment, in this order.
 fn vendor(options: &ModelOptions, env: Env<'_>) -> Result<&'static Vendor, Error> {
     if let Some(name) = &options.provider {
         return vendor::by_name(name).ok_or_else(|| {

@@ -191,7 +191,7 @@ pub fn resume<'a>(options: &'a RunOptions, key: &str, redactor: Redactor) -> Res
     Ok((PreparedJob { options, directory, skill, document, _models: models, writer, skill_note, warnings }, inputs))
 }
 
-/// Returns the Job that `--continues` names. It must belong to the same Skill, and must have ended.
+/// Returns the Job that `options.continues` names. It must belong to the same Skill, and must have ended.
 fn continued_job(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<ContinuedJob>, Error> {
     let Some(key) = key else { return Ok(None) };
     match Record::read(&directory.dir, key) {
@@ -207,7 +207,7 @@ fn continued_job(directory: &SkillDirectory, key: Option<&str>) -> Result<Option
     }
 }
 
-/// Returns the inputs of the driver. Makes the redactor remove the values of `--mcp-env`.
+/// Returns the inputs of the driver. Makes the redactor remove the values of `options.mcp.env`.
 fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result<Inputs, Error> {
     let part = JobPart { models: models.endpoints.clone(), ..document.part.clone() };
     if let Some(program) = &document.program {
@@ -226,12 +226,12 @@ fn bind_resources(options: &RunOptions, skill: &LoadedSkill) -> Result<Vec<Bound
     resources::check_places(&bound, options).map(|()| bound)
 }
 
-/// Returns the core notes that `--memory-scope` names, if it is given.
+/// Returns the core notes that `options.memory_scope` names, if it is given.
 fn memory_scope_of(options: &RunOptions) -> Option<Vec<CoreNote>> {
     (!options.memory_scope.is_empty()).then(|| options.memory_scope.clone())
 }
 
-/// Checks that `--memory-scope` names only notes in the scope of the Skill.
+/// Checks that `options.memory_scope` names only notes in the scope of the Skill.
 fn check_memory_scope(options: &RunOptions, skill: &LoadedSkill) -> Result<(), Error> {
     let faults = memory_scope::faults(&skill.spec, memory_scope_of(options).as_deref());
     let reasons: Vec<&str> = faults.iter().filter_map(|fault| Some(fault.split_once(": ")?.1)).collect();

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The resource that `--project-path` binds. The option is from the runtime before Bloomery.
+/// The resource that `options.project_path` binds. The option is from the runtime before Bloomery.
 const CODEBASE: &str = "codebase";
 
 /// The suffix of a path that is bound read-only.
@@ -71,7 +71,7 @@ pub fn bind(
     if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::invalid).collect())) }
 }
 
-/// Checks that all bound files and directories are in the root of the options, and that no bound path is in a memory of the options.
+/// Checks that all bound files and directories are in the root of the options, and that none of them is in a memory of the options.
 ///
 /// # Errors
 /// If one of them is elsewhere, or a directory cannot be read. The errors do not contain the values of secrets.
@@ -82,11 +82,11 @@ pub fn check_places(bound: &[BoundResource], options: &RunOptions) -> Result<(),
     options.all_memories().try_for_each(|memory| check_outside_memory(bound, memory))
 }
 
-/// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the
-/// memory may be bound, because the file tools do not reach the memory in it.
+/// Checks that no bound file or directory is in the memory: an agent must not change its own log, and the memory may be that of another
+/// tenant. A directory that contains the memory may be bound, because the file tools do not reach the memory in it.
 ///
 /// # Errors
-/// If a bound path is in the memory.
+/// If one of them is in the memory. The errors do not contain the values of secrets.
 fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<(), Error> {
     let canonical = |dir: &PathBuf| match dir.canonicalize() {
         // A directory that does not exist contains no bound path.
@@ -95,19 +95,26 @@ fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<(), Er
     };
     let memory_directories: Vec<PathBuf> =
         all_directories(memory).iter().filter_map(canonical).collect::<Result<_, _>>()?;
-    let within = bound.iter().find_map(|resource| match &resource.source {
-        ResourceSource::Mount { path, .. } if memory_directories.iter().any(|dir| Path::new(path).starts_with(dir)) => {
-            Some((&resource.name, path))
-        }
-        _ => None,
+    let within = bound.iter().find_map(|resource| {
+        let path = bound_path(&resource.source)?;
+        memory_directories.iter().any(|dir| path.starts_with(dir)).then_some((&resource.name, path))
     });
     match within {
         None => Ok(()),
         Some((name, path)) => Err(Error::invalid(format!(
-            "{name}: {path} is in the memory {}, and an agent must not reach its own log: bind another path, or name \
-             another memory with `options.memory`",
+            "{name}: {} is in the memory {}, which no resource can name, because an agent must not reach its own log: bind another \
+             path, or name another memory with `options.memory`",
+            path.display(),
             text::directory(memory)
         ))),
+    }
+}
+
+/// Returns the file or directory of a bound resource, if it has one. The path has no links.
+fn bound_path(source: &ResourceSource) -> Option<&Path> {
+    match source {
+        ResourceSource::Mount { path, .. } | ResourceSource::Secret(KeyFile { path, .. }) => Some(Path::new(path)),
+        ResourceSource::Value(_) | ResourceSource::ForServer { .. } => None,
     }
 }
 
@@ -118,12 +125,8 @@ fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<(), Er
 fn check_within(bound: &[BoundResource], root: &Path) -> Result<(), Error> {
     let unusable = |error| Error::invalid(format!("the root {} cannot be used: {error}", text::directory(root)));
     let canonical = root.canonicalize().map_err(unusable)?;
-    let outside = bound.iter().find(|resource| match &resource.source {
-        ResourceSource::Mount { path, .. } | ResourceSource::Secret(KeyFile { path, .. }) => {
-            !Path::new(path).starts_with(&canonical)
-        }
-        ResourceSource::Value(_) | ResourceSource::ForServer { .. } => false,
-    });
+    let is_outside = |path: &Path| !path.starts_with(&canonical);
+    let outside = bound.iter().find(|resource| bound_path(&resource.source).is_some_and(is_outside));
     match outside {
         None => Ok(()),
         Some(BoundResource { name, .. }) => Err(Error::invalid(format!(
@@ -368,6 +371,27 @@ mod tests {
         for within in ["memory", "memory/skill", "project/link", "project/../memory"].into_iter().chain(linked) {
             let error = check_outside_memory(&bound(&dir.path().join(within)), &memory).unwrap_err();
             assert!(error.message.contains("must not reach its own log"), "{within}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_file_in_a_memory_cannot_be_bound_as_a_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("memories/globex/skill")).unwrap();
+        for file in ["memories/globex/skill/skill.yaml", "token"] {
+            fs::write(dir.path().join(file), "sk-1").unwrap();
+        }
+        std::os::unix::fs::symlink("memories/globex/skill/skill.yaml", dir.path().join("link")).unwrap();
+        let mut options = RunOptions::new(dir.path().join("memories/acme"));
+        options.other_memories.push(dir.path().join("memories"));
+        let check = |file: &str| {
+            let value = format!("@{}", dir.path().join(file).display());
+            check_places(&bind(&declared(ResourceType::Credential, true), &given(&value), None).unwrap(), &options)
+        };
+        assert_eq!(check("token"), Ok(()));
+        for within in ["memories/globex/skill/skill.yaml", "link"] {
+            let error = check(within).unwrap_err();
+            assert!(error.message.contains("is in the memory") && !error.message.contains("sk-1"), "{within}: {error}");
         }
     }
 

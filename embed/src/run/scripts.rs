@@ -1,5 +1,5 @@
 //! The scripts of a Skill on this machine. They run as the user of this process, without the container that a cluster gives them, so
-//! only `--allow-scripts` allows them. `bloomery-bridge` runs them, as on a cluster.
+//! only `options.allow_scripts` allows them. `bloomery-bridge` runs them, as on a cluster.
 
 use crate::error::Error;
 use crate::local::writer::unique_writer;

@@ -59,7 +59,7 @@ impl LoadedSkill {
     }
 }
 
-/// Returns whether the value of `--skill` is a file, and not the name of a Skill.
+/// Returns whether the value of `options.skill` is a file, and not the name of a Skill.
 pub fn is_file(text: &str) -> bool {
     text == "-" || text.contains(['/', '\\']) || name_fault(text).is_some()
 }

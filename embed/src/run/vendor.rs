@@ -11,7 +11,7 @@ pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub struct Vendor {
     /// The wire protocol.
     pub provider: ModelProvider,
-    /// The value of `--provider`.
+    /// The value of `options.model.provider`.
     pub name: &'static str,
     /// The URL of its API.
     pub url: &'static str,
@@ -55,7 +55,7 @@ pub const ALL: [Vendor; 2] = [
     },
 ];
 
-/// Returns the provider of a value of `--provider`.
+/// Returns the provider of a value of `options.model.provider`.
 pub fn by_name(name: &str) -> Option<&'static Vendor> {
     ALL.iter().find(|vendor| vendor.name == name)
 }

@@ -173,6 +173,7 @@ pub(super) fn is_last_answer(JobStatus { job, status, .. }: &JobStatus, said: &s
 mod tests {
     use super::*;
     use crate::fixture::job_status;
+    use crate::tests::Recorder;
     use bloomery_crds::Digest;
     use bloomery_crds::outcome::OutcomeCode;
     use bloomery_crds::v1alpha1::GateReason;
@@ -190,6 +191,13 @@ mod tests {
         let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
         let event = Event::Finished { outcome: Outcome::new(code, "It ended."), result: Some(result.clone()) };
         end("k-1", &JobEvent::new("/k-1", &Entry { seq: 2, stamp, event }).unwrap())
+    }
+
+    #[tokio::test]
+    async fn the_usage_is_that_of_a_status_with_the_last_event() {
+        let before = Usage { output_tokens: 1, ..Usage::default() };
+        let usage = usage_since(&Recorder::default(), "slow", &before, 3).await.unwrap();
+        assert_eq!(usage.output_tokens, 2, "the first status with 3 events has 3 tokens");
     }
 
     #[rstest]

@@ -3,9 +3,8 @@
 //! A held report costs no request to the API server until a child has ended: each change of a cached Job of its family, and of the suspension
 //! of a namespace, makes it look again. It keeps its connection and the turn of its pod, but not its body. So other pods are not affected.
 
-use super::directives::with_interruptions;
+use super::directives::{StopDemands, with_interruptions};
 use crate::caches::{Change, Guarded};
-use crate::children::family::is_cancelled;
 use crate::children::state::states;
 use crate::context::Context;
 use bloomery_crds::children::{ChildProgress, WAIT_SECONDS};
@@ -107,10 +106,8 @@ fn current(context: &Context, held: &Held) -> Option<Job> {
 /// Returns the directives with the newest state of the Job and of its children.
 async fn newer(context: &Context, held: &Held, job: &Job, first: &Directives) -> Directives {
     let calls: Vec<&str> = held.calls.iter().map(String::as_str).collect();
-    let suspended = context.caches.is_suspended(&held.job.namespace);
-    let next = with_interruptions(first.clone(), job, suspended, held.heard);
-    let cancel = is_cancelled(&context.caches, job);
-    Directives { cancel, children: states(context, job, &calls).await, ..next }
+    let next = with_interruptions(first.clone(), job, StopDemands::read(&context.caches, job), held.heard);
+    Directives { children: states(context, job, &calls).await, ..next }
 }
 
 #[cfg(test)]

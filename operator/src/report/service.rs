@@ -2,7 +2,7 @@
 
 use super::MAX_WRITE_TRIES;
 use super::auth::{Admitted, Authenticator, Caller};
-use super::directives::directives;
+use super::directives::{StopDemands, directives};
 use super::features;
 use super::hold::{self, Held};
 use super::judge::{Judgement, check_report, check_tenant, judge};
@@ -12,7 +12,6 @@ use super::probe;
 use super::refusal::Refusal;
 use super::skills;
 use crate::approval::create::{self, create};
-use crate::children::family::is_cancelled;
 use crate::children::state::states;
 use crate::context::Context;
 use crate::error::Error;
@@ -268,17 +267,16 @@ impl Service {
     /// child that the worker asks about is read from the API server.
     async fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
         self.context.metrics.count_report(result);
-        let suspended = self.context.caches.is_suspended(&report.job.namespace);
+        let stop = StopDemands::read(&self.context.caches, job);
         let prune = memory::unneeded_logs(&self.context.caches, job, report);
         let skill = self.context.caches.skills.get(&report.job.namespace, &job.spec.skill);
         let skill = skill.as_ref().and_then(|skill| skill.0.as_ref().ok());
         let server_token = skill.filter(|_| report.end.is_none()).and_then(|skill| self.server_token(job, skill));
         let tenant_tools = self.context.tenant_limits(&report.job.namespace).tools();
-        let computed = directives(job, skill, suspended, report, ack);
-        let cancel = is_cancelled(&self.context.caches, job);
+        let computed = directives(job, skill, stop, report, ack);
         let calls: Vec<&str> = report.children.iter().map(|child| child.call.as_str()).collect();
         let children = states(&self.context, job, &calls).await;
-        Handled::Done(Box::new(Directives { cancel, prune, server_token, tenant_tools, children, ..computed }))
+        Handled::Done(Box::new(Directives { prune, server_token, tenant_tools, children, ..computed }))
     }
 
     /// Returns the token of a Job for the MCP server of its Skill, if the operator runs the server. A Job on an earlier revision also

@@ -30,7 +30,7 @@ fn target_id(job: &Job, question: Option<&str>, message: bool) -> Result<Option<
 fn the_only_open_question_is_answered() {
     assert_eq!(target_id(&with_only_question(with_questions(), "q-2"), None, false), Ok(Some("q-2".into())));
     assert_eq!(target_id(&with_questions(), Some("q-2"), false), Ok(Some("q-2".into())));
-    assert_eq!(target_id(&with_questions(), None, true), Ok(None), "--message is given");
+    assert_eq!(target_id(&with_questions(), None, true), Ok(None), "the reply is a message");
     assert_eq!(target_id(&job("new"), None, false), Ok(None));
     assert_eq!(target_id(&with_held_call(), None, false), Ok(None), "a held call is not a question");
 }
@@ -54,7 +54,9 @@ fn a_question_with_a_pending_answer_is_not_answered_again() {
     job.spec.replies.push(reply(Some("q-2"), "stop"));
     let error = target_id(&job, None, false).unwrap_err();
     assert!(
-        error.kind == ErrorKind::TooLate && error.message.contains("\"A-17\"") && error.message.contains("--message")
+        error.kind == ErrorKind::TooLate
+            && error.message.contains("\"A-17\"")
+            && error.message.contains("`options.message`")
     );
     assert_eq!(
         target_id(&job, Some("q-1"), false),
@@ -83,7 +85,7 @@ fn the_error_for_an_unknown_question_lists_the_open_questions(#[case] id: &str, 
 #[test]
 fn a_job_without_questions_has_no_question_to_answer() {
     let error = target_id(&job("new"), Some("q-1"), false).unwrap_err();
-    assert!(error.kind == ErrorKind::Invalid && error.message.contains("Without --question"), "{error}");
+    assert!(error.kind == ErrorKind::Invalid && error.message.contains("Without `options.question` q-1"), "{error}");
 }
 
 #[test]

@@ -232,9 +232,9 @@ pub fn failure_reason(pod: &Pod) -> Option<String> {
     }
     let code = ended.map(|ended| format!("exit code {}", ended.exit_code));
     // The worker exits with 2 for arguments that it does not know.
-    let hint = ended
-        .filter(|ended| ended.exit_code == 2)
-        .map(|_| "the image may be too old to have the command `events`: select another image with --image".to_owned());
+    let hint = ended.filter(|ended| ended.exit_code == 2).map(|_| {
+        "the image may be too old to have the command `events`: select another one with `options.image`".to_owned()
+    });
     let reason = status.reason.clone();
     Some([reason, code, hint].into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
@@ -362,6 +362,6 @@ mod tests {
             failure_reason(&with(&json!({"phase": "Failed", "containerStatuses": state}))).unwrap()
         };
         assert_eq!(ended(1), "exit code 1");
-        assert!(ended(2).contains("may be too old"));
+        assert!(ended(2).contains("may be too old") && ended(2).contains("`options.image`"));
     }
 }
