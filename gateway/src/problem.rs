@@ -10,6 +10,9 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
+/// The time after which a client may try again if all connections are in use, in seconds.
+const BUSY_SECONDS: u64 = 10;
+
 /// The error of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
@@ -46,6 +49,13 @@ impl Problem {
         let seconds = wait.as_secs().saturating_add(1);
         let detail = format!("You have sent too many requests. Try again in {seconds} s.");
         Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+    }
+
+    /// Creates the problem of a client that gets no connection of its own.
+    pub(crate) fn too_many_connections() -> Self {
+        let detail =
+            format!("The server refuses the request: all its connections are in use. Try again in {BUSY_SECONDS} s.");
+        Self { retry_after: Some(BUSY_SECONDS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
     }
 
     /// Returns the status of the response.
