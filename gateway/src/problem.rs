@@ -76,6 +76,7 @@ impl From<bloomery_embed::Error> for Problem {
             ErrorKind::Invalid => StatusCode::BAD_REQUEST,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Conflict | ErrorKind::TooLate => StatusCode::CONFLICT,
+            ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,

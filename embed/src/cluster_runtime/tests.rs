@@ -278,6 +278,22 @@ async fn each_subscriber_needs_its_own_rights() {
 }
 
 #[tokio::test]
+async fn a_subscriber_whose_token_expires_does_not_stop_the_events_of_the_others() {
+    let setup = Setup::new().await;
+    setup.put_job(&json!({"phase": "Running"}));
+    let (ada, eve) = (setup.open("ada").await, setup.open("eve").await);
+    let _first = ada.events("refund", Cursor::START).await.unwrap();
+    let mut second = eve.events("refund", Cursor::START).await.unwrap();
+    setup.api.until_requested("ada WATCH /api/v1/namespaces/acme/pods").await;
+    setup.api.expire("ada");
+    setup.put_pod(1, &lines(1).concat());
+    let event = tokio::time::timeout(TIMEOUT, second.next()).await.unwrap().unwrap().unwrap();
+    assert_eq!(event.seq, 1);
+    let refused = ada.status("refund").await.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Unauthenticated, "{refused}");
+}
+
+#[tokio::test]
 async fn all_subscribers_have_one_upstream_which_moves_to_another_one() {
     let setup = Setup::new().await;
     setup.put_job(&json!({"phase": "Running"}));

@@ -38,7 +38,9 @@ pub(super) async fn run(feed: Arc<Feed>, job: Job) {
         };
         match read {
             Ok(()) => return,
-            Err(error) if error.kind == ErrorKind::Forbidden => feed.refuse(id, error),
+            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated) => {
+                feed.refuse(id, error)
+            }
             Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::TooLate) => return feed.fail(error),
             Err(error) => {
                 tracing::warn!(job = job.name_any(), %error, "the events of a Job are interrupted");
