@@ -92,7 +92,7 @@ async fn read_log(feed: &Feed, cluster: &Cluster, pod: &str) -> Result<(), Error
         let silent = |_| Error::new(ErrorKind::Unavailable, format!("the log of the pod {pod} is silent"));
         match tokio::time::timeout(MAX_SILENCE, lines.next()).await.map_err(silent)?? {
             Some(line) => drop(feed.add(line)),
-            None => return Ok(()),
+            None => return pods::check_end(cluster, pod).await,
         }
     }
 }
