@@ -67,7 +67,9 @@ impl From<bloomery_embed::Error> for Error {
         let bloomery_embed::Error { kind, message, findings } = error;
         let exit = match kind {
             ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict => Exit::Usage,
-            ErrorKind::Forbidden | ErrorKind::Unavailable | ErrorKind::Failed => Exit::Error,
+            ErrorKind::Unauthenticated | ErrorKind::Forbidden | ErrorKind::Unavailable | ErrorKind::Failed => {
+                Exit::Error
+            }
             ErrorKind::TooLate => Exit::TooLate,
         };
         let named = |found: FileFinding| {

@@ -181,6 +181,12 @@ impl Cluster {
     /// Returns the error of a failed request. `doing` describes the request, such as `reading Jobs`.
     pub fn request_error(&self, doing: &str, error: &kube::Error) -> Error {
         match error {
+            kube::Error::Api(status) if status.code == 401 => Error::new(
+                ErrorKind::Unauthenticated,
+                format!(
+                    "{doing}: the API server does not accept the credentials, which may have expired: use new ones"
+                ),
+            ),
             kube::Error::Api(status) => {
                 Error::new(refusal_kind(status.code), format!("{doing}: the API server says: {}", status.message))
             }
@@ -243,7 +249,7 @@ impl Cluster {
 /// Returns the kind of the error for the status of a refused request.
 fn refusal_kind(status: u16) -> ErrorKind {
     match status {
-        401 | 403 => ErrorKind::Forbidden,
+        403 => ErrorKind::Forbidden,
         429 | 500.. => ErrorKind::Unavailable,
         _ => ErrorKind::Failed,
     }

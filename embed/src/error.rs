@@ -14,6 +14,8 @@ pub enum ErrorKind {
     Conflict,
     /// The object does not accept the operation any more: the Job or the question is closed, or the object is deleted.
     TooLate,
+    /// The credentials of the caller are not accepted, or not any more. With new ones, the same request may succeed.
+    Unauthenticated,
     /// The caller lacks a right, which the message names.
     Forbidden,
     /// The runtime cannot answer now. The same request may succeed later.

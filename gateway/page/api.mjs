@@ -73,9 +73,14 @@ export async function open(method, path, { body, headers = {}, signal } = {}) {
   }
   if (response.ok) return response;
   const detail = await response.json().catch(() => ({}));
-  const problem = new Problem({ title: response.statusText, ...detail, status: response.status });
-  if (response.status === 401) window.dispatchEvent(new CustomEvent('bloomery-unauthorized', { detail: problem }));
-  throw problem;
+  throw refusal({ title: response.statusText, ...detail, status: response.status });
+}
+
+/** Returns the error that the server describes. If it does not accept the token, the page asks for another one. */
+export function refusal(description) {
+  const problem = new Problem(description);
+  if (problem.status === 401) window.dispatchEvent(new CustomEvent('bloomery-unauthorized', { detail: problem }));
+  return problem;
 }
 
 /** Reads a value. */

@@ -1,6 +1,6 @@
 // Follows the events of a Job. `EventSource` cannot send the token, so this reads the stream itself.
 
-import { open, Problem } from './api.mjs';
+import { open, Problem, refusal } from './api.mjs';
 
 /** The time without a byte after which a connection is dead, in milliseconds. The server sends a comment each 15 s. */
 const SILENCE = 45_000;
@@ -103,7 +103,7 @@ async function connect(job, { onState, onEvents, signal, after, moved }) {
       if (newest) moved(newest.id);
       if (events.length > 0) onEvents(events);
       const problem = parsed.find(({ name }) => name === 'problem');
-      if (problem) throw new Problem(JSON.parse(problem.data));
+      if (problem) throw refusal(JSON.parse(problem.data));
       if (events.some(({ type }) => type === 'conversation.finished')) {
         onState('ended');
         attempt.abort();

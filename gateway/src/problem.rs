@@ -10,6 +10,9 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
+/// The time after which a client may try again if all connections are in use, in seconds.
+const BUSY_SECONDS: u64 = 10;
+
 /// The error of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
@@ -48,6 +51,13 @@ impl Problem {
         Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
     }
 
+    /// Creates the problem of a client that gets no connection of its own.
+    pub(crate) fn too_many_connections() -> Self {
+        let detail =
+            format!("The server refuses the request: all its connections are in use. Try again in {BUSY_SECONDS} s.");
+        Self { retry_after: Some(BUSY_SECONDS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
+    }
+
     /// Returns the status of the response.
     pub fn status(&self) -> StatusCode {
         self.status
@@ -66,6 +76,7 @@ impl From<bloomery_embed::Error> for Problem {
             ErrorKind::Invalid => StatusCode::BAD_REQUEST,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Conflict | ErrorKind::TooLate => StatusCode::CONFLICT,
+            ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,

@@ -1,12 +1,11 @@
 //! The gateway on a cluster.
 
 use crate::cluster_access::ClusterAccess;
+use crate::connections::{Limits, serve_until};
 use crate::metrics::{self, Metrics};
 use crate::session::Gateway;
 use crate::settings::Settings;
-use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::serve::ListenerExt;
 use bloomery_embed::{ClusterRuntime, Error};
 use kube::{Client, Config};
 use std::io;
@@ -21,6 +20,9 @@ use tokio_util::sync::CancellationToken;
 /// The time that requests in progress may take after SIGTERM. Streams of events do not end by themselves: their clients connect to another
 /// replica.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The number of connections for health and metrics.
+const HEALTH_CONNECTIONS: usize = 64;
 
 /// The time without a byte after which a review of a token fails.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,7 +39,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let end = tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
-        Some(ended) = servers.join_next() => ended.map_err(io::Error::other).flatten().map_err(io_error("a server failed")),
+        Some(ended) = servers.join_next() => ended.map_err(io::Error::other).map_err(io_error("a server failed")),
     };
     tracing::info!("stopping");
     stopping.cancel();
@@ -49,7 +51,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
 }
 
 /// Starts the servers, which end when `stopping` is cancelled.
-async fn start(settings: Settings, stopping: &CancellationToken) -> Result<JoinSet<io::Result<()>>, Error> {
+async fn start(settings: Settings, stopping: &CancellationToken) -> Result<JoinSet<()>, Error> {
     let Settings { log_filter: _, api_addr, http_addr, default_namespace, worker_image, proxy } = settings;
     let mut config = Config::infer()
         .await
@@ -64,20 +66,14 @@ async fn start(settings: Settings, stopping: &CancellationToken) -> Result<JoinS
     let api = crate::router(Gateway { runtime, access, tenant: default_namespace })
         .layer(from_fn_with_state(Arc::clone(&metrics), metrics::count));
     let mut servers = JoinSet::new();
-    for (address, routes) in [(http_addr, metrics::router(metrics)), (api_addr, api)] {
+    let limits = Limits::for_process();
+    let health_limits = Limits { connections: limits.connections.min(HEALTH_CONNECTIONS), ..limits };
+    for (address, routes, limits) in [(http_addr, metrics::router(metrics), health_limits), (api_addr, api, limits)] {
         let listener = bind(address).await.map_err(io_error(format!("{address} cannot be listened on")))?;
-        servers.spawn(serve(listener, routes, stopping.clone()));
+        servers.spawn(serve_until(listener, routes, limits, stopping.clone()));
     }
     tracing::info!(%api_addr, "serving");
     Ok(servers)
-}
-
-async fn serve(listener: TcpListener, routes: Router, stopping: CancellationToken) -> io::Result<()> {
-    // Without this option, an event waits until the client has acknowledged the one before. It fails if the client has gone.
-    let listener = listener.tap_io(|stream| {
-        let _ = stream.set_nodelay(true);
-    });
-    axum::serve(listener, routes).with_graceful_shutdown(stopping.cancelled_owned()).await
 }
 
 /// Listens at an address. `[::]` means all addresses of IPv6 and IPv4, or all of IPv4 if the node has no IPv6.

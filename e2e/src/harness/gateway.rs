@@ -1,13 +1,15 @@
 //! The gateway of the release, and its clients.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::process::{Child, Command};
 
 use bloomery_testkit::json::typed;
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{Pod, Service, ServiceAccount};
 use kube::Api;
 use kube::api::ListParams;
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
@@ -35,6 +37,13 @@ pub struct GatewayClient {
     client: reqwest::Client,
     base: String,
     token: String,
+    namespace: String,
+}
+
+/// A gateway on this machine, for the cluster. It is stopped when this value is dropped.
+pub struct LocalGateway {
+    process: Child,
+    url: String,
     namespace: String,
 }
 
@@ -114,6 +123,70 @@ impl Tenant {
     }
 }
 
+impl Drop for LocalGateway {
+    fn drop(&mut self) {
+        // The process may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl LocalGateway {
+    /// Starts a gateway, and waits until it serves.
+    pub async fn start(tenant: &Tenant) -> Self {
+        Self::start_by(tenant, |gateway| gateway).await
+    }
+
+    /// Starts a gateway that may open this number of files. Half of them are for connections.
+    pub async fn with_open_files(tenant: &Tenant, files: usize) -> Self {
+        let limited = |gateway: Command| {
+            let mut limited = Command::new("prlimit");
+            limited.arg(format!("--nofile={files}")).arg(gateway.get_program()).args(gateway.get_args());
+            limited.envs(gateway.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            limited
+        };
+        Self::start_by(tenant, limited).await
+    }
+
+    async fn start_by(tenant: &Tenant, changed: impl FnOnce(Command) -> Command) -> Self {
+        let (api, health) = (free_address(), free_address());
+        let arguments = [format!("--api-addr={api}"), format!("--http-addr={health}")];
+        let command = command::gateway(&arguments.each_ref().map(String::as_str));
+        let process = changed(command).spawn().expect("hack/images builds bloomery-gateway");
+        let gateway = Self { process, url: format!("http://{api}"), namespace: tenant.namespace.clone() };
+        eventually("the gateway to serve", async || {
+            let response = reqwest::Client::new().get(format!("http://{health}/readyz")).send().await;
+            response.and_then(reqwest::Response::error_for_status).map(drop)
+        })
+        .await;
+        gateway
+    }
+
+    /// Returns a client, in the namespace of the story.
+    pub fn client(&self, token: &str) -> GatewayClient {
+        let client = reqwest::Client::builder().no_proxy().read_timeout(PATIENCE).build();
+        GatewayClient {
+            client: client.expect("an HTTP client"),
+            base: self.url.clone(),
+            token: token.to_owned(),
+            namespace: self.namespace.clone(),
+        }
+    }
+
+    /// Returns a request of a client, in the namespace of the story.
+    pub fn request(&self, method: &str, path: &str, token: &str) -> RequestBuilder {
+        let method = method.parse().expect("a method");
+        let request = reqwest::Client::new().request(method, format!("{}{path}", self.url));
+        request.bearer_auth(token).header(NAMESPACE_HEADER, &self.namespace)
+    }
+}
+
+/// Returns an address of this machine that no program listens at.
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").to_string()
+}
+
 impl GatewayClient {
     /// Starts a Job. Returns the HTTP status and the body of the response, which is a problem if the gateway refuses.
     pub async fn start(&self, skill: &str, goal: &str) -> (u16, Value) {
@@ -147,7 +220,7 @@ impl GatewayClient {
         EventStream::new(response).await
     }
 
-    fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+    fn signed(&self, request: RequestBuilder) -> RequestBuilder {
         request.bearer_auth(&self.token).header(NAMESPACE_HEADER, &self.namespace)
     }
 }
@@ -162,16 +235,40 @@ impl EventStream {
     /// Returns the next event. Returns `None` at the end of the stream, also if its connection is lost.
     pub async fn next(&mut self) -> Option<SentEvent> {
         loop {
-            while let Some(end) = self.received.windows(2).position(|pair| pair == b"\n\n") {
+            // A block without an event is a heartbeat.
+            if let Some(event) = SentEvent::parse(&self.next_block().await?) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Returns the next block. Returns `None` at the end of the stream, also if its connection is lost.
+    async fn next_block(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.received.windows(2).position(|pair| pair == b"\n\n") {
                 let block: Vec<u8> = self.received.drain(..end + 2).collect();
-                // A block without an event is a heartbeat.
-                if let Some(event) = SentEvent::parse(&String::from_utf8_lossy(&block)) {
-                    return Some(event);
-                }
+                return Some(String::from_utf8_lossy(&block).into_owned());
             }
             let chunk = self.response.chunk().await.ok().flatten()?;
             self.received.extend_from_slice(&chunk);
         }
+    }
+
+    /// Returns the events until the gateway reports an error, and the error, which ends the stream.
+    pub async fn until_problem(mut self) -> (Vec<SentEvent>, Value) {
+        let mut events = Vec::new();
+        let problem = async {
+            while let Some(block) = self.next_block().await {
+                if field(&block, "event").as_deref() == Some("problem") {
+                    return field(&block, "data").and_then(|data| serde_json::from_str(&data).ok());
+                }
+                events.extend(SentEvent::parse(&block));
+            }
+            None
+        };
+        let problem = tokio::time::timeout(PATIENCE, problem).await;
+        let problem = problem.ok().flatten().unwrap_or_else(|| panic!("the stream should end with a problem"));
+        (events, problem)
     }
 
     /// Returns this number of events.
@@ -198,12 +295,14 @@ impl SentEvent {
     ///
     /// Panics if the gateway reports an error.
     fn parse(block: &str) -> Option<Self> {
-        let field = |name: &str| {
-            let mut fields = block.lines().filter_map(|line| line.split_once(':'));
-            fields.find_map(|(found, value)| (found == name).then(|| value.trim_start().to_owned()))
-        };
-        let kind = field("event")?;
-        let id = field("id").and_then(|id| id.parse().ok());
+        let kind = field(block, "event")?;
+        let id = field(block, "id").and_then(|id| id.parse().ok());
         Some(Self { id: id.unwrap_or_else(|| panic!("the gateway reports an error: {block}")), kind })
     }
+}
+
+/// Returns the value of a field of a block.
+fn field(block: &str, name: &str) -> Option<String> {
+    let mut fields = block.lines().filter_map(|line| line.split_once(':'));
+    fields.find_map(|(found, value)| (found == name).then(|| value.trim_start().to_owned()))
 }

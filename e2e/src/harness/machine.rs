@@ -3,18 +3,23 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use bloomery_crds::names;
+use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_testkit::json::typed;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod, Service};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::command;
-use super::objects::write;
+use super::objects::{PORT, write};
 use super::tenant::Tenant;
 use super::wait::eventually;
+
+/// The time for which the API server does not answer.
+const OUTAGE: Duration = Duration::from_secs(30);
 
 /// A process of a pod, or of the cluster.
 #[derive(Debug)]
@@ -35,8 +40,7 @@ impl Process {
 
     /// Returns the process of a daemon of the local cluster.
     pub fn of_daemon(name: &str) -> Self {
-        let state = std::env::var_os("BLOOMERY_STATE").unwrap_or_else(|| "/var/lib/bloomery-cluster".into());
-        let path = PathBuf::from(state).join("pids").join(name);
+        let path = state().join("pids").join(name);
         let line = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let pid = line.split_whitespace().next().and_then(|pid| pid.parse().ok());
         Self { pid: pid.unwrap_or_else(|| panic!("{} has no process id", path.display())) }
@@ -90,6 +94,60 @@ impl Process {
         let number = line.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse().ok());
         number.unwrap_or_else(|| panic!("{path} has no {field}"))
     }
+}
+
+/// Returns the directory of the local cluster.
+fn state() -> PathBuf {
+    std::env::var_os("BLOOMERY_STATE").unwrap_or_else(|| "/var/lib/bloomery-cluster".into()).into()
+}
+
+/// Rotates the log of a worker that runs, as the kubelet does: renames the file, and lets the container runtime open a new one.
+pub async fn rotate_log(worker: &Pod) {
+    let (namespace, name) = (worker.namespace().unwrap_or_default(), worker.name_any());
+    let logs = format!("log/pods/{namespace}_{name}_{}/{WORKER_CONTAINER}", worker.uid().unwrap_or_default());
+    let (log, rotated) = (state().join(&logs).join("0.log"), state().join(&logs).join("0.log.20270115-080000"));
+    std::fs::rename(&log, rotated).unwrap_or_else(|error| panic!("{}: {error}", log.display()));
+    let container = pod::worker_status(worker).and_then(|status| status.container_id.clone());
+    let id =
+        container.as_deref().and_then(|id| id.strip_prefix("containerd://")).expect("a worker that runs has an id");
+    reopen_log(id);
+    eventually("the container runtime to open a new log", async || {
+        if log.exists() { Ok(()) } else { Err(log.display().to_string()) }
+    })
+    .await;
+}
+
+/// Calls `ReopenContainerLog` of the container runtime.
+fn reopen_log(container: &str) {
+    let length = |bytes: usize| u8::try_from(bytes).expect("a container has a short id");
+    // The first field of a message in the format of Protocol Buffers, and the frame of gRPC.
+    let mut message = vec![0x0a, length(container.len())];
+    message.extend_from_slice(container.as_bytes());
+    let mut frame = vec![0, 0, 0, 0, length(message.len())];
+    frame.extend(message);
+    let file = std::env::temp_dir().join(format!("reopen-{container}"));
+    std::fs::write(&file, frame).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let mut call = Command::new("curl");
+    call.args(["--silent", "--show-error", "--fail", "--max-time", "10", "--http2-prior-knowledge"]);
+    call.args(["--header", "Content-Type: application/grpc", "--header", "TE: trailers"]);
+    call.arg("--unix-socket").arg(state().join("run/containerd.sock"));
+    call.arg("--data-binary").arg(format!("@{}", file.display()));
+    command::run(call.arg("http://localhost/runtime.v1.RuntimeService/ReopenContainerLog"));
+    let _ = std::fs::remove_file(&file);
+}
+
+/// Stops the API server for 30 s. Meanwhile, the scripted model of the tenant releases a hold.
+pub async fn release_during_outage(tenant: &Tenant, hold: &str) {
+    let service = tenant.api::<Service>().get("model").await.expect("the Service of the model exists");
+    let address = service.spec.and_then(|spec| spec.cluster_ip).expect("it has an address");
+    let server = Process::of_daemon("kube-apiserver");
+    server.freeze();
+    // Without the API server, because its proxy does not answer either.
+    let release = format!("http://{address}:{PORT}/control/release/{hold}");
+    let released = reqwest::Client::new().post(release).send().await;
+    tokio::time::sleep(OUTAGE).await;
+    server.thaw();
+    released.expect("the model answers");
 }
 
 impl Tenant {

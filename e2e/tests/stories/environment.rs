@@ -1,26 +1,18 @@
 //! Faults of what is around a Job: containers and requests that others add to its pod, objects that are deleted while it runs, an API
 //! server that does not answer, and an operator that was uninstalled.
 
-use std::time::Duration;
-
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Skill;
-use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{
-    Tenant, cluster, command, eventually, operator, refund_of, refunds, story, story_alone, until,
+    Tenant, cluster, command, eventually, machine, operator, refund_of, refunds, story, story_alone, until,
 };
 use bloomery_testkit::json::typed;
-use k8s_openapi::api::core::v1::{
-    ConfigMap, LimitRange, Namespace, PersistentVolumeClaim, Pod, PodSpec, Secret, Service,
-};
+use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Namespace, PersistentVolumeClaim, Pod, PodSpec, Secret};
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-
-/// The time for which the API server does not answer.
-const OUTAGE: Duration = Duration::from_secs(30);
 
 /// The name of the container that a policy adds to pods.
 const SIDECAR: &str = "proxy";
@@ -230,17 +222,7 @@ mod alone {
             tenant.skill("cs-tier-1").await;
             let job = tenant.job("refund").await;
             shop.model.until_held("thinking").await;
-            let service = tenant.api::<Service>().get("model").await.expect("the Service of the model exists");
-            let address = service.spec.and_then(|spec| spec.cluster_ip).expect("it has an address");
-
-            let server = Process::of_daemon("kube-apiserver");
-            server.freeze();
-            // Without the API server, because its proxy does not answer either.
-            let release = format!("http://{address}:8080/control/release/thinking");
-            let released = reqwest::Client::new().post(release).send().await;
-            tokio::time::sleep(OUTAGE).await;
-            server.thaw();
-            released.expect("the model answers");
+            machine::release_during_outage(tenant, "thinking").await;
 
             let status = job.succeeded().await;
             assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));

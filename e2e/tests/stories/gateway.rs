@@ -1,15 +1,13 @@
 //! The gateway: people and programs use Jobs over HTTP, each with its own rights.
 
 use bloomery_crds::v1alpha1::Job;
-use bloomery_e2e::harness::gateway::{self, NAMESPACE_HEADER, SentEvent, with_gateway};
-use bloomery_e2e::harness::{Tenant, command, eventually, refund_of, story, typed};
+use bloomery_e2e::harness::gateway::{self, LocalGateway, SentEvent, with_gateway};
+use bloomery_e2e::harness::{Tenant, eventually, refund_of, story, typed};
 use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
 use kube::Api;
 use kube::api::PostParams;
-use reqwest::{Client, RequestBuilder, StatusCode};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
-use std::net::TcpListener;
-use std::process::Child;
 
 /// The name of the last event of a Job.
 const LAST_EVENT: &str = "conversation.finished";
@@ -24,61 +22,16 @@ async fn rules(tenant: &Tenant, account: &str) -> Vec<ResourceRule> {
 }
 
 /// Checks that these are all events of a Job, in their order and each once.
-fn assert_complete(events: &[SentEvent], in_log: u64) {
+pub fn assert_complete(events: &[SentEvent], in_log: u64) {
     let ids: Vec<u64> = events.iter().map(|event| event.id).collect();
     assert_eq!(ids, (1..=in_log).collect::<Vec<u64>>(), "{events:?}");
     assert_eq!(events.last().map(|event| event.kind.as_str()), Some(LAST_EVENT));
 }
 
 /// Waits until a Job has succeeded. Returns the number of events in its log.
-async fn events_in_log(tenant: &Tenant, job: &str) -> u64 {
+pub async fn events_in_log(tenant: &Tenant, job: &str) -> u64 {
     let job = tenant.api::<Job>().get(job).await.expect("the gateway has created the Job");
     tenant.existing_job(&job).succeeded().await.log.expect("the Job has a log").events
-}
-
-/// A gateway on this machine, which is stopped when this value is dropped.
-struct LocalGateway {
-    process: Child,
-    url: String,
-    namespace: String,
-}
-
-impl Drop for LocalGateway {
-    fn drop(&mut self) {
-        // The process may have ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Returns an address of this machine that no program listens at.
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").to_string()
-}
-
-impl LocalGateway {
-    /// Starts a gateway, and waits until it serves.
-    async fn start(tenant: &Tenant) -> Self {
-        let (api, health) = (free_address(), free_address());
-        let arguments = [format!("--api-addr={api}"), format!("--http-addr={health}")];
-        let mut command = command::gateway(&arguments.each_ref().map(String::as_str));
-        let process = command.spawn().expect("hack/images builds bloomery-gateway");
-        let gateway = Self { process, url: format!("http://{api}"), namespace: tenant.namespace.clone() };
-        eventually("the gateway to serve", async || {
-            let response = Client::new().get(format!("http://{health}/readyz")).send().await;
-            response.and_then(reqwest::Response::error_for_status).map(drop)
-        })
-        .await;
-        gateway
-    }
-
-    /// Returns a request of a client, in the namespace of the story.
-    fn request(&self, method: &str, path: &str, token: &str) -> RequestBuilder {
-        let method = method.parse().expect("a method");
-        let request = Client::new().request(method, format!("{}{path}", self.url));
-        request.bearer_auth(token).header(NAMESPACE_HEADER, &self.namespace)
-    }
 }
 
 #[tokio::test]

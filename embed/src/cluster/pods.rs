@@ -1,8 +1,8 @@
 //! The pods of a Job, and their logs.
 
-use super::watch::Selector;
+use super::watch::{self, Selector};
 use super::{Cluster, Right};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use bloomery_crds::names::{LABEL_ATTEMPT, LABEL_JOB};
 use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_crds::v1alpha1::Job;
@@ -11,6 +11,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
 use kube::{Api, ResourceExt};
 use std::pin::Pin;
+use std::time::Duration;
+
+/// The time within which the status of a pod shows the end of its container.
+const MAX_STATUS_DELAY: Duration = Duration::from_secs(5);
 
 /// The log of a pod, while it is read.
 pub type PodLog = Pin<Box<dyn AsyncBufRead + Send>>;
@@ -69,6 +73,27 @@ pub async fn open_log(cluster: &Cluster, pod: &str, follow: bool) -> Result<Opti
         Err(error) => {
             let right = Right::on_pods("get", "pods/log");
             Err(cluster.refusal_error(&format!("reading the log of the pod {pod}"), &error, vec![right]).await)
+        }
+    }
+}
+
+/// Checks that a pod, whose followed log has ended, has ended too or was deleted. The log also ends if the API server loses its connection
+/// to the node.
+///
+/// # Errors
+/// If the pod has not ended, or cannot be watched.
+pub async fn check_end(cluster: &Cluster, pod: &str) -> Result<(), Error> {
+    let api: Api<Pod> = Api::namespaced(cluster.watch_client.clone(), &cluster.namespace);
+    let this_pod = Selector::name(pod);
+    let ended = watch::until(&api, &this_pod, |pods| pods.get(pod).is_none_or(pod::has_ended).then_some(()));
+    match tokio::time::timeout(MAX_STATUS_DELAY, ended).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => {
+            let rights = ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
+            Err(cluster.refusal_error(&format!("watching the pod {pod}"), &error, rights).await)
+        }
+        Err(_) => {
+            Err(Error::new(ErrorKind::Unavailable, format!("the log of the pod {pod} was interrupted: the pod runs")))
         }
     }
 }

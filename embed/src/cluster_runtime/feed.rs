@@ -143,8 +143,11 @@ impl Feed {
     /// Records that no pod delivers the events that the status of a Job counts.
     pub(super) fn expect(&self, job: &Job) {
         let log = job.status.as_ref().and_then(|status| status.log.as_ref());
-        self.state().window.expect(log.map_or(0, |log| log.events), state::has_ended(job));
-        self.notify();
+        let is_new = self.state().window.expect(log.map_or(0, |log| log.events), state::has_ended(job));
+        // Each subscriber calls this each minute.
+        if is_new {
+            self.notify();
+        }
     }
 
     /// Records that no further event arrives.

@@ -29,6 +29,10 @@ const MAX_DELAY: Duration = Duration::from_secs(30);
 /// The interval at which the rights of a subscriber are checked again.
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
+/// The time within which the logs of the pods deliver the events that the status of a Job counts. After it, these events are read from the
+/// past: a rotation of the log has removed them.
+const DELIVERY_TIME: Duration = Duration::from_secs(10);
+
 /// The number of checks that may fail one after another because the API server cannot be reached. No event is sent meanwhile.
 const MAX_FAILED_CHECKS: u32 = 12;
 
@@ -66,6 +70,8 @@ struct Pump {
     ready: VecDeque<Arc<JobEvent>>,
     past: Option<Receiver<Result<Arc<JobEvent>, Error>>>,
     next_check: Instant,
+    /// The end of the [`DELIVERY_TIME`] of the events that the status of the Job counts.
+    overdue_at: Option<Instant>,
     /// True after the last event of the Job.
     has_ended: bool,
 }
@@ -85,21 +91,23 @@ pub(super) async fn authorize(cluster: &Cluster, job: &Job) -> Result<(), Error>
     Err(Error::new(ErrorKind::Forbidden, message))
 }
 
-/// Checks that a caller can still read a Job and its events.
+/// Checks that a caller can still read a Job and its events. Returns the Job.
 ///
 /// # Errors
 /// If a right is missing or cannot be checked, or the Job is deleted.
-async fn reauthorize(cluster: &Cluster, job: &Job) -> Result<(), Error> {
-    Client::new(cluster.clone()).reread(job).await?;
-    authorize(cluster, job).await
+async fn reauthorize(cluster: &Cluster, job: &Job) -> Result<Job, Error> {
+    let job = Client::new(cluster.clone()).reread(job).await?;
+    authorize(cluster, &job).await?;
+    Ok(job)
 }
 
 /// Returns the events for a client. The caller has read the Job and called [`authorize`] just before.
 pub(super) fn stream(subscription: Subscription) -> BoxStream<'static, Result<JobEvent, Error>> {
     let (sender, receiver) = channel(CAPACITY);
     let changes = subscription.place.feed.changes();
-    let next_check = Instant::now() + CHECK_INTERVAL;
-    let pump = Pump { subscription, changes, ready: VecDeque::new(), past: None, next_check, has_ended: false };
+    let (next_check, overdue_at) = (Instant::now() + CHECK_INTERVAL, Some(Instant::now() + DELIVERY_TIME));
+    let ready = VecDeque::new();
+    let pump = Pump { subscription, changes, ready, past: None, next_check, overdue_at, has_ended: false };
     let task = Task(tokio::spawn(pump.run(sender)).abort_handle());
     Box::pin(stream::unfold(Some((receiver, task)), receive))
 }
@@ -151,6 +159,10 @@ impl Pump {
             if Instant::now() >= self.next_check {
                 self.check().await?;
             }
+            if self.overdue_at.is_some_and(|at| Instant::now() >= at) {
+                self.overdue_at = None;
+                self.subscription.place.feed.expect(&self.subscription.job);
+            }
             if self.has_ended {
                 return Ok(None);
             }
@@ -174,8 +186,9 @@ impl Pump {
                 }
                 Next::End => return Ok(None),
                 Next::Wait => {
-                    // A timeout is the time of the next check. The sender lives as long as the feed.
-                    let _ = tokio::time::timeout_at(self.next_check, self.changes.changed()).await;
+                    // A timeout is the time of the next check, or of overdue events. The sender lives as long as the feed.
+                    let end = self.overdue_at.map_or(self.next_check, |at| at.min(self.next_check));
+                    let _ = tokio::time::timeout_at(end, self.changes.changed()).await;
                 }
             }
         }
@@ -204,14 +217,22 @@ impl Pump {
     async fn check(&mut self) -> Result<(), Error> {
         let Subscription { cluster, job, .. } = &self.subscription;
         let mut failures = 0;
-        while let Err(error) = reauthorize(cluster, job).await {
-            failures += 1;
-            if error.kind != ErrorKind::Unavailable || failures >= MAX_FAILED_CHECKS {
-                return Err(error);
+        let job = loop {
+            match reauthorize(cluster, job).await {
+                Ok(job) => break job,
+                Err(error) if error.kind != ErrorKind::Unavailable => return Err(error),
+                Err(error) => {
+                    failures += 1;
+                    if failures >= MAX_FAILED_CHECKS {
+                        return Err(error);
+                    }
+                }
             }
             tokio::time::sleep(RETRY_INTERVAL).await;
-        }
-        self.next_check = Instant::now() + CHECK_INTERVAL;
+        };
+        self.subscription.job = job;
+        let now = Instant::now();
+        (self.next_check, self.overdue_at) = (now + CHECK_INTERVAL, Some(now + DELIVERY_TIME));
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use bloomery_engine::Event;
 use bloomery_engine::event::{CallId, QuestionId};
 use bloomery_engine::line::{Chain, EventTime};
 use bloomery_testkit::api_server::ApiServer;
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use kube::Config;
 use rstest::rstest;
@@ -74,6 +75,17 @@ impl Setup {
 
     /// Stores an ended worker pod of the Job, with the log of the attempt.
     fn put_pod(&self, attempt: u32, log: &str) {
+        self.put_pod_with(attempt, log, worker(&json!({"terminated": {"exitCode": 0}}), "Succeeded"));
+    }
+
+    /// Stores a worker pod of the Job that runs, with its log so far. A reader of the log reaches its end, as if the connection to the
+    /// node were lost.
+    fn put_running_pod(&self, attempt: u32, log: &str) {
+        // Another phase would let the pod end with the log.
+        self.put_pod_with(attempt, log, worker(&json!({"running": {}}), "Unknown"));
+    }
+
+    fn put_pod_with(&self, attempt: u32, log: &str, status: Value) {
         let name = format!("refund-{attempt}-uid-1");
         let owner = json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": "Job", "name": "refund", "uid": "uid-1"});
         self.api.put(
@@ -84,7 +96,7 @@ impl Setup {
                     "name": name, "namespace": "acme", "uid": name, "ownerReferences": [owner],
                     "labels": {"bloomery.dev/job": "refund", "bloomery.dev/attempt": attempt.to_string()},
                 },
-                "status": worker(&json!({"terminated": {"exitCode": 0}}), "Succeeded"),
+                "status": status,
             }),
         );
         self.api.logs(&name, log);
@@ -121,15 +133,27 @@ fn lines(count: usize) -> Vec<String> {
 
 fn ended(events: u64) -> Value {
     json!({
-        "phase": "Succeeded", "outcome": {"code": "Succeeded", "message": "It ended."},
-        "log": {"path": "jobs/uid-1", "events": events, "head": Digest::of_bytes(b"")},
+        "phase": "Succeeded", "outcome": {"code": "Succeeded", "message": "It ended."}, "log": position(events),
     })
+}
+
+fn running(events: u64) -> Value {
+    json!({"phase": "Running", "log": position(events)})
+}
+
+fn position(events: u64) -> Value {
+    json!({"path": "jobs/uid-1", "events": events, "head": Digest::of_bytes(b"")})
 }
 
 async fn events(tenant: &ClusterTenant, after: u64) -> Result<Vec<u64>, crate::Error> {
     let events = tenant.events("refund", Cursor::after(after)).await?;
     let events = tokio::time::timeout(TIMEOUT, events.try_collect::<Vec<JobEvent>>()).await.unwrap()?;
     Ok(events.iter().map(|event| event.seq).collect())
+}
+
+/// Returns the number of the next event.
+async fn next_seq(events: &mut BoxStream<'static, Result<JobEvent, crate::Error>>) -> u64 {
+    tokio::time::timeout(TIMEOUT, events.next()).await.unwrap().unwrap().unwrap().seq
 }
 
 #[tokio::test]
@@ -255,6 +279,52 @@ async fn events_that_no_pod_has_come_from_a_reader_pod() {
 }
 
 #[tokio::test]
+async fn a_log_that_ends_before_its_pod_is_read_again() {
+    let setup = Setup::new().await;
+    let lines = lines(2);
+    setup.put_job(&running(0));
+    setup.put_running_pod(1, &lines[0]);
+    let tenant = setup.open("ada").await;
+    let mut events = tenant.events("refund", Cursor::START).await.unwrap();
+    assert_eq!(next_seq(&mut events).await, 1);
+    setup.api.logs("refund-1-uid-1", &lines.concat());
+    assert_eq!(next_seq(&mut events).await, 2);
+    assert_eq!(setup.created_pods(), 0);
+}
+
+#[tokio::test]
+async fn events_that_a_rotation_has_removed_arrive_while_the_job_runs() {
+    let setup = Setup::new().await;
+    let lines = lines(3);
+    setup.put_job(&running(2));
+    setup.put_running_pod(1, "");
+    setup.put_reader(&lines[..2].concat());
+    let tenant = setup.open("ada").await;
+    let mut events = tenant.events("refund", Cursor::START).await.unwrap();
+    assert_eq!((next_seq(&mut events).await, next_seq(&mut events).await), (1, 2));
+    setup.api.logs("refund-1-uid-1", &lines[2]);
+    assert_eq!(next_seq(&mut events).await, 3);
+    assert_eq!(setup.created_pods(), 1);
+}
+
+/// The node was lost with the pod, so no log has the second event.
+#[tokio::test]
+async fn events_of_a_pod_that_is_gone_come_from_a_reader_pod_once_a_later_event_arrives() {
+    let setup = Setup::new().await;
+    let lines = lines(3);
+    setup.put_job(&running(0));
+    setup.put_running_pod(1, &lines[0]);
+    setup.put_reader(&lines.concat());
+    let tenant = setup.open("ada").await;
+    let mut events = tenant.events("refund", Cursor::START).await.unwrap();
+    assert_eq!(next_seq(&mut events).await, 1);
+    setup.api.remove("/api/v1/namespaces/acme/pods/refund-1-uid-1");
+    setup.put_running_pod(2, &lines[2]);
+    assert_eq!((next_seq(&mut events).await, next_seq(&mut events).await), (2, 3));
+    assert_eq!(setup.created_pods(), 1);
+}
+
+#[tokio::test]
 async fn who_may_create_no_pods_has_the_projections() {
     let setup = Setup::new().await;
     setup.put_job(&ended(4));
@@ -275,6 +345,22 @@ async fn each_subscriber_needs_its_own_rights() {
     let error = events(&setup.open("eve").await, 0).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Forbidden);
     assert!(error.message.contains("the verb get on pods/log"), "{error}");
+}
+
+#[tokio::test]
+async fn a_subscriber_whose_token_expires_does_not_stop_the_events_of_the_others() {
+    let setup = Setup::new().await;
+    setup.put_job(&json!({"phase": "Running"}));
+    let (ada, eve) = (setup.open("ada").await, setup.open("eve").await);
+    let _first = ada.events("refund", Cursor::START).await.unwrap();
+    let mut second = eve.events("refund", Cursor::START).await.unwrap();
+    setup.api.until_requested("ada WATCH /api/v1/namespaces/acme/pods").await;
+    setup.api.expire("ada");
+    setup.put_pod(1, &lines(1).concat());
+    let event = tokio::time::timeout(TIMEOUT, second.next()).await.unwrap().unwrap().unwrap();
+    assert_eq!(event.seq, 1);
+    let refused = ada.status("refund").await.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Unauthenticated, "{refused}");
 }
 
 #[tokio::test]

@@ -38,7 +38,9 @@ pub(super) async fn run(feed: Arc<Feed>, job: Job) {
         };
         match read {
             Ok(()) => return,
-            Err(error) if error.kind == ErrorKind::Forbidden => feed.refuse(id, error),
+            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated) => {
+                feed.refuse(id, error)
+            }
             Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::TooLate) => return feed.fail(error),
             Err(error) => {
                 tracing::warn!(job = job.name_any(), %error, "the events of a Job are interrupted");
@@ -90,7 +92,7 @@ async fn read_log(feed: &Feed, cluster: &Cluster, pod: &str) -> Result<(), Error
         let silent = |_| Error::new(ErrorKind::Unavailable, format!("the log of the pod {pod} is silent"));
         match tokio::time::timeout(MAX_SILENCE, lines.next()).await.map_err(silent)?? {
             Some(line) => drop(feed.add(line)),
-            None => return Ok(()),
+            None => return pods::check_end(cluster, pod).await,
         }
     }
 }

@@ -47,10 +47,13 @@ impl<E: Clone> Window<E> {
         }
     }
 
-    /// Records that the log has this many events, which no pod delivers any more, and whether the Job has ended.
-    pub(super) fn expect(&mut self, events: u64, has_ended: bool) {
+    /// Records that the log has this many events, which no pod delivers any more, and whether the Job has ended. Returns whether this
+    /// is new.
+    pub(super) fn expect(&mut self, events: u64, has_ended: bool) -> bool {
+        let is_new = events > self.expected || (has_ended && !self.has_ended);
         self.expected = self.expected.max(events);
         self.has_ended |= has_ended;
+        is_new
     }
 
     /// Returns the next action of a subscriber whose last event is `seq`. It takes at most `max` events at once.
@@ -96,7 +99,8 @@ mod tests {
     #[test]
     fn a_job_ends_after_its_last_event() {
         let mut window = window(&[1], 9);
-        window.expect(3, true);
+        assert!(window.expect(3, true));
+        assert!(!window.expect(2, true), "it is known");
         assert_eq!(window.after(1, 9), Next::Past);
         window.add(2, 2, 1);
         window.add(3, 3, 1);
@@ -142,7 +146,9 @@ mod tests {
                     Next::Past => received.extend(seq + 1..=events),
                     Next::Wait => match added.next() {
                         Some(event) => window.add(event, event, 1),
-                        None => window.expect(events, true),
+                        None => {
+                            window.expect(events, true);
+                        }
                     },
                     Next::End => break,
                 }

@@ -59,6 +59,9 @@ async fn answer(
     let mut state = api.state();
     state.requests.push(format!("{user} {verb} {path}"));
     api.notify();
+    if state.expired_users.contains(user) {
+        return respond(refused(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized"));
+    }
     if let Some(answer) = review(&mut state, user, &target, &body) {
         return respond(answer);
     }

@@ -103,6 +103,11 @@ impl ApiServer {
         self.state().uninstalled_group = Some(group.to_owned());
     }
 
+    /// Refuses later requests of a user with a 401, as if the user's token had expired. Watches go on.
+    pub fn expire(&self, user: &str) {
+        self.state().expired_users.insert(user.to_owned());
+    }
+
     /// Sends no event to watches from now on.
     pub fn silence_watches(&self) {
         self.state().are_watches_silent = true;

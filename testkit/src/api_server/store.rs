@@ -1,6 +1,6 @@
 //! The objects of the API server, and the writes that change them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -38,6 +38,8 @@ pub(super) struct State {
     pub meanwhile: Vec<(String, Value)>,
     pub loses_response: bool,
     pub are_watches_silent: bool,
+    /// The users whose credentials are not accepted.
+    pub expired_users: BTreeSet<String>,
     pub token_review: Value,
     /// The statuses of the reviews of single tokens.
     pub token_reviews_by_token: BTreeMap<String, Value>,
