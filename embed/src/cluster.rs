@@ -3,12 +3,15 @@
 pub mod approvals;
 pub mod compose_reply;
 pub mod follow;
+mod impersonation;
 pub mod jobs;
 pub mod pods;
 pub mod reader;
 pub mod reply;
 pub mod state;
 pub mod watch;
+
+pub use impersonation::Impersonation;
 
 use crate::error::{Error, ErrorKind};
 use crate::text;
@@ -67,6 +70,8 @@ pub struct Cluster {
     pub field_manager: &'static str,
     /// The hint in errors of an API server that cannot be reached: a sentence without a full stop.
     pub hint: &'static str,
+    /// The impersonation of the user by this program. `None` if the clients have the credentials of the user.
+    pub impersonation: Option<Impersonation>,
 }
 
 /// A right in a namespace: a verb on one object of a resource, or on all of them.
@@ -142,31 +147,8 @@ impl Cluster {
 
     /// Returns the rights that this user lacks in a namespace, or in all namespaces for `None`.
     async fn missing_rights_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
-        let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
-        let mut missing = Vec::new();
-        for right in rights {
-            let (resource, subresource) = match right.resource.split_once('/') {
-                Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
-                None => (right.resource, None),
-            };
-            let attributes = ResourceAttributes {
-                group: Some(right.group.to_owned()),
-                resource: Some(resource.to_owned()),
-                subresource,
-                verb: Some(right.verb.to_owned()),
-                name: right.name.clone(),
-                namespace: namespace.map(str::to_owned),
-                ..ResourceAttributes::default()
-            };
-            let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
-            let review = SelfSubjectAccessReview { spec, ..Default::default() };
-            let review = api.create(&PostParams::default(), &review).await;
-            let review = review.map_err(|error| self.request_error("asking what you may do", &error))?;
-            if !review.status.is_some_and(|status| status.allowed) {
-                missing.push(right);
-            }
-        }
-        Ok(missing)
+        let missing = missing_rights(&self.client, namespace, rights).await;
+        missing.map_err(|error| self.request_error("asking what you may do", &error))
     }
 
     /// Lists the Approvals of the namespace that `keep` accepts. Use their specs to find their Jobs, not their labels:
@@ -223,8 +205,16 @@ impl Cluster {
         if status.code != 403 {
             return failure;
         }
-        // If the missing rights cannot be determined, the error is reported without them.
-        let missing = self.missing_rights_in(namespace, rights).await.unwrap_or_default();
+        let missing = match self.missing_rights_in(namespace, rights).await {
+            Ok(missing) => missing,
+            Err(refused) => {
+                // Each user may ask for its own rights, so this program may not act as the user.
+                let impersonation = self.impersonation.as_ref().filter(|_| refused.kind == ErrorKind::Forbidden);
+                let Some(impersonation) = impersonation else { return failure };
+                return impersonation.refusal_error(doing).await.unwrap_or(failure);
+            }
+        };
+        // Without missing rights, the refusal has another reason.
         if missing.is_empty() {
             return failure;
         }
@@ -238,6 +228,37 @@ impl Cluster {
         let (message, descriptions, rules) = (failure.message, Right::descriptions(&missing), rules.concat());
         Error::new(ErrorKind::Forbidden, format!("{message}\nMissing {place}: {descriptions}. {role}:{rules}"))
     }
+}
+
+/// Returns the rights that the user of a client lacks in a namespace, or in all namespaces for `None`.
+///
+/// # Errors
+/// If the API server does not answer.
+async fn missing_rights(client: &Client, namespace: Option<&str>, rights: Vec<Right>) -> kube::Result<Vec<Right>> {
+    let api = Api::<SelfSubjectAccessReview>::all(client.clone());
+    let mut missing = Vec::new();
+    for right in rights {
+        let (resource, subresource) = match right.resource.split_once('/') {
+            Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+            None => (right.resource, None),
+        };
+        let attributes = ResourceAttributes {
+            group: Some(right.group.to_owned()),
+            resource: Some(resource.to_owned()),
+            subresource,
+            verb: Some(right.verb.to_owned()),
+            name: right.name.clone(),
+            namespace: namespace.map(str::to_owned),
+            ..ResourceAttributes::default()
+        };
+        let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+        let review = SelfSubjectAccessReview { spec, ..Default::default() };
+        let review = api.create(&PostParams::default(), &review).await?;
+        if !review.status.is_some_and(|status| status.allowed) {
+            missing.push(right);
+        }
+    }
+    Ok(missing)
 }
 
 /// Returns the kind of the error for the status of a refused request.

@@ -59,6 +59,9 @@ async fn answer(
     let mut state = api.state();
     state.requests.push(format!("{user} {verb} {path}"));
     api.notify();
+    if let Some(message) = state.access.impersonation_denial(user) {
+        return respond(refused(StatusCode::FORBIDDEN, "Forbidden", &message));
+    }
     if let Some(answer) = review(&mut state, user, &target, &body) {
         return respond(answer);
     }
