@@ -31,6 +31,7 @@ mod environment;
 mod faults;
 mod gates;
 mod gateway;
+mod gateway_proxy;
 mod healing;
 mod kstatus;
 mod kubectl;
