@@ -242,6 +242,28 @@ test('children are shown as a tree', async () => {
   await see('One.');
 });
 
+test('the page shows the end of a Job whose status follows its last event', async () => {
+  // The status of a Job on a cluster may follow seconds later.
+  let late = 0;
+  const intercept = async (request) => {
+    if (!/\/api\/jobs\/[^/]+$/u.test(request.url())) return request.continue();
+    const response = await fetch(request.url(), { headers: { Authorization: request.headers().authorization } });
+    const body = await response.json();
+    if (body.status?.outcome && late < 6) {
+      late += 1;
+      Object.assign(body.status, { phase: 'Running', outcome: null });
+    }
+    return request.respond({ status: response.status, contentType: 'application/json', body: JSON.stringify(body) });
+  };
+  await page.setRequestInterception(true);
+  page.on('request', intercept);
+  await startJob('Count the notes');
+  await see('Continue in a new Job');
+  assert.equal(late, 6);
+  page.off('request', intercept);
+  await page.setRequestInterception(false);
+});
+
 test('the skip link leads to the content', async () => {
   await goTo('#/jobs', 'Jobs');
   await page.evaluate(() => document.activeElement?.blur());
