@@ -1,6 +1,6 @@
 //! The impersonation of a user by this program.
 
-use super::{Right, missing_rights};
+use super::right::{Right, missing_rights};
 use crate::error::{Error, ErrorKind};
 use kube::Client;
 
