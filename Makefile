@@ -9,7 +9,7 @@ CLUSTER := e2e/cluster/cluster
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  BLOOMERY_KUBECONFIG=<file> uses your cluster instead of the local one (docs/how-to/install.md)."
 
@@ -22,7 +22,7 @@ test: test-fast sdk-test gateway-test page-test e2e-core ## Run the tests that C
 
 .PHONY: test-all
 test-all: export BLOOMERY_EVERY_CASE := yes
-test-all: test-fast sdk-test gateway-test page-test e2e ## Run all tests: every case, and every story; takes an hour
+test-all: test-fast sdk-test gateway-test page-test e2e gateway-test-cluster ## Run all tests: every case, and every story; takes an hour
 
 .PHONY: transcript
 transcript: ## Record the transcript in docs/how-to/approve.md from the demo
@@ -47,6 +47,11 @@ gateway-test: ## Test bloomery serve with OpenAI's SDKs, curl, a client of serve
 .PHONY: page-test
 page-test: ## Test the page of the gateway in Chromium
 	@$(STEP) "the page in Chromium" hack/page-test
+
+.PHONY: gateway-test-cluster
+gateway-test-cluster: cluster-up images ## Run gateway-test and page-test with the gateway on the local cluster
+	@$(STEP) "clients of the gateway on the cluster" hack/gateway-test --cluster
+	@$(STEP) "the page in Chromium, on the cluster" hack/page-test --cluster
 
 .PHONY: e2e
 e2e: cluster-up images ## Run every story on the local cluster; FILTER=<name> selects some

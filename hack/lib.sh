@@ -74,6 +74,20 @@ use_helm() {
   fi
 }
 
+# forward_gateway LOG: forwards a local port to the gateway in the cluster in use, and sets $gateway_url and $forwarding, the id of the
+# process. It goes on after this script, and its messages are in LOG.
+# shellcheck disable=SC2034  # for the scripts that source this file
+forward_gateway() {
+  # A file, because a script that reads the output of another one waits until all writers of a pipe have ended.
+  : >"$1"
+  setsid "$kubectl" --kubeconfig "$config" --namespace bloomery-system port-forward service/bloomery-gateway :80 </dev/null >"$1" 2>&1 &
+  forwarding=$!
+  until gateway_url=$(sed -n 's#^Forwarding from \(127.0.0.1:[0-9]*\) .*#http://\1#p' "$1") && [[ -n $gateway_url ]]; do
+    kill -0 "$forwarding" 2>/dev/null || return 1
+    sleep 0.1
+  done
+}
+
 # python_tool COMMAND PACKAGE VERSION: prints the path of a prebuilt tool, installed from PyPI into the cache.
 python_tool() {
   local command=$1 package=$2 version=$3

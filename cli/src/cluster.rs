@@ -41,7 +41,8 @@ pub async fn open(args: &ClusterArgs) -> Result<Cluster, Error> {
     let server = config.cluster_url.to_string();
     let clients = Clients::new(config).map_err(|error| unusable(&error))?;
     let Clients { requests: client, streams: watch_client } = clients;
-    Ok(Cluster { client, watch_client, namespace, server, field_manager: FIELD_MANAGER, hint: HINT })
+    let (field_manager, hint) = (FIELD_MANAGER, HINT);
+    Ok(Cluster { client, watch_client, namespace, server, field_manager, hint, impersonation: None })
 }
 
 /// Reads the configuration of the selected context.

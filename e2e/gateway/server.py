@@ -1,4 +1,4 @@
-"""Runs `bloomery serve` with the scripted model for the tests."""
+"""The server of the tests: `bloomery serve` with the scripted model, or the gateway on a cluster."""
 
 import json
 import os
@@ -12,6 +12,8 @@ import urllib.request
 
 HERE = os.path.dirname(__file__)
 SKILLS = ["greeter", "sw-dev-tier-1"]
+# hack/gateway-test --cluster installs the gateway on a cluster, and sets this variable.
+ON_CLUSTER = "GATEWAY_URL" in os.environ
 
 
 def read_until(stream, found):
@@ -25,6 +27,38 @@ def read_until(stream, found):
 
 
 class Server:
+    """A server with its URL, and the token of an account."""
+
+    def open(self, path, body=None, **headers):
+        """Returns the response to a request."""
+        headers = {"Authorization": "Bearer " + self.token} | {name.replace("_", "-"): value for name, value in headers.items()}
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        return urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers), timeout=60)
+
+    def get(self, path):
+        with self.open(path) as response:
+            return json.load(response)
+
+
+class ClusterServer(Server):
+    """The gateway on a cluster, for one of the accounts that hack/gateway-test creates."""
+
+    def __init__(self, account):
+        self.url = os.environ["GATEWAY_URL"]
+        self.token = os.environ["GATEWAY_TOKEN_" + account.upper()]
+        self.namespace = os.environ["GATEWAY_NAMESPACE_" + account.upper()]
+
+    def directory(self, path):
+        """Returns the binding of the claim for a directory of a machine."""
+        return "writable-claim:" + os.path.basename(path)
+
+    def stop(self):
+        pass
+
+
+class LocalServer(Server):
     """A gateway on a free port, with a memory and a root of its own. GATEWAY and MODEL_SERVER name the programs."""
 
     def __init__(self):
@@ -64,17 +98,11 @@ class Server:
         # With a full pipe, the process could not go on.
         subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
 
-    def open(self, path, body=None, **headers):
-        """Returns the response to a request."""
-        headers = {"Authorization": "Bearer " + self.token} | {name.replace("_", "-"): value for name, value in headers.items()}
-        data = None if body is None else json.dumps(body).encode()
-        if data is not None:
-            headers["Content-Type"] = "application/json"
-        return urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers), timeout=60)
-
-    def get(self, path):
-        with self.open(path) as response:
-            return json.load(response)
+    def directory(self, path):
+        """Creates a directory below the root, so that a test does not write to those of a user. Returns its path."""
+        path = self.root + path
+        os.makedirs(path, exist_ok=True)
+        return path
 
     def stop(self):
         for process in (self.process, self.model):
@@ -85,11 +113,13 @@ class Server:
 
 
 class Case(unittest.TestCase):
-    """Tests with one server."""
+    """Tests with one server, or with one account of the gateway on a cluster."""
+
+    account = "client"
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        cls.server = ClusterServer(cls.account) if ON_CLUSTER else LocalServer()
         cls.addClassCleanup(cls.server.stop)
 
     def refusal(self, path, body=None, **headers):

@@ -81,5 +81,5 @@ class Openai(Case):
     def test_node(self):
         environment = os.environ | {"GATEWAY_URL": self.server.url, "GATEWAY_TOKEN": self.server.token}
         program = ["node", os.path.join(HERE, "openai.cjs")]
-        done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -1,19 +1,19 @@
-// Tests the page in Chromium, with `bloomery serve` and the scripted model. The page is found as people find it: by labels, names of
-// buttons and headings.
+// Tests the page in Chromium, with the scripted model and `bloomery serve` or the gateway on a cluster. The page is found as people find
+// it: by labels, names of buttons and headings.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { startServers } from './servers.mjs';
+import { ON_CLUSTER, startServers } from './servers.mjs';
 
 const require = createRequire(`${process.env.PAGE_TOOLS}/`);
 const puppeteer = require('puppeteer-core');
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The time in which everything appears, in milliseconds. */
-const TIMEOUT = 20_000;
+/** The time in which everything appears, in milliseconds. On a cluster, a Job has a pod, and another one after each wait for a person. */
+const TIMEOUT = ON_CLUSTER ? 120_000 : 20_000;
 
 /** The most bytes that the first visit transfers. */
 const MAX_BYTES = 150 * 1024;
@@ -84,7 +84,7 @@ function openDetails(skill) {
 async function startJob(goal) {
   await goTo('#/start/desk', 'Start a Job');
   await find('textbox', 'Goal').fill(goal);
-  await find('textbox', 'notes (file system, required)').fill(join(servers.root, 'notes'));
+  await find('textbox', 'notes (file system, required)').fill(servers.notes);
   await find('button', 'Start the Job').click();
   await page.waitForFunction(() => location.hash.startsWith('#/jobs/'));
 }
@@ -108,7 +108,7 @@ async function inspect(name) {
 
 test('a wrong token is refused, and the page asks for another one', async () => {
   await page.goto(servers.url.replace(/token=.*/u, 'token=wrong'));
-  await see('The header Authorization must be');
+  await see(servers.refusal);
   await inspect('sign-in');
   const [, token] = servers.url.split('token=');
   await find('textbox', 'Token').fill(token);
@@ -140,7 +140,7 @@ test('Skills have their resources, features and tools', async () => {
   await goTo('#/skills', 'Skills');
   await see('The desk');
   await openDetails('The desk');
-  for (const text of ['Keep the notes of an office', 'notes: file system, required', 'The last line is a name', 'ask_user']) await see(text);
+  for (const text of ['Keep the notes of an office', 'notes: file system, required', 'The last line is a name', servers.tools]) await see(text);
   await inspect('skills');
 });
 
@@ -194,27 +194,58 @@ test('a call is denied with a reason', async () => {
   await see('It is not overwritten.');
 });
 
-test('a person without the right sees the arguments and the name of the right', async () => {
-  await startJob('Overwrite it');
-  await see('Arguments, as they will be sent');
-  await page.setRequestInterception(true);
-  // This machine has one user, who has all rights.
-  const intercept = async (request) => {
-    if (!request.url().endsWith('/projections/requests')) return request.continue();
-    const response = await fetch(request.url(), { headers: { Authorization: request.headers().authorization } });
-    const body = { ...(await response.json()), missing: { cancel: 'the verb patch on jobs', decide: { owner: 'the verb approve on approvers/owner' } } };
-    return request.respond({ contentType: 'application/json', body: JSON.stringify(body) });
-  };
-  page.on('request', intercept);
-  await page.reload();
-  await see('You may not do this: you lack the verb approve on approvers/owner.');
-  await see('You may not do this: you lack the verb patch on jobs.');
+/** Checks that a person without rights sees the arguments of a held call and the missing rights, and can do nothing. */
+async function seeMissingRights(decide, cancel) {
+  await see(`You may not do this: you lack ${decide}`);
+  await see(`You may not do this: you lack ${cancel}`);
   await see('"path": "welcome.txt"');
   const isDisabled = await page.evaluate(() => Object.fromEntries(Array.from(document.querySelectorAll('main button'), ({ innerText, disabled }) => [innerText, disabled])));
   assert.deepEqual([isDisabled.Approve, isDisabled.Deny, isDisabled['Cancel the Job']], [true, true, true]);
   await inspect('missing-right');
+}
+
+test('a person without the right sees the arguments and the name of the right', { skip: ON_CLUSTER && 'a cluster has a second user: see the next test' }, async () => {
+  await startJob('Overwrite it');
+  await see('Arguments, as they will be sent');
+  await page.setRequestInterception(true);
+  // This machine has one user, who has all rights.
+  const [decide, cancel] = ['the verb approve on approvers/owner', 'the verb patch on jobs'];
+  const intercept = async (request) => {
+    if (!request.url().endsWith('/projections/requests')) return request.continue();
+    const response = await fetch(request.url(), { headers: { Authorization: request.headers().authorization } });
+    const body = { ...(await response.json()), missing: { cancel, decide: { owner: decide } } };
+    return request.respond({ contentType: 'application/json', body: JSON.stringify(body) });
+  };
+  page.on('request', intercept);
+  await page.reload();
+  await seeMissingRights(decide, cancel);
   page.off('request', intercept);
   await page.setRequestInterception(false);
+});
+
+test('another user sees the arguments and the missing rights, and is refused', { skip: !ON_CLUSTER && 'bloomery serve has one user' }, async () => {
+  await startJob('Overwrite it');
+  await see('Arguments, as they will be sent');
+  const [owner, { hash }] = [page, new URL(page.url())];
+  page = await newPage();
+  await page.goto(servers.viewerUrl);
+  await page.waitForFunction(() => document.querySelector('h1')?.innerText === 'Jobs');
+  await goTo(hash, 'Overwrite it');
+  await seeMissingRights('the verb approve on approvers.bloomery.dev/owner', 'the verb patch on skilljobs.bloomery.dev/');
+  // The page is not what refuses.
+  const status = await page.evaluate(async () => {
+    const job = `api/jobs/${location.hash.split('/').pop()}`;
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('bloomery.token')}`, 'Content-Type': 'application/json' };
+    const open = await (await fetch(`${job}/projections/requests`, { headers })).json();
+    const [held] = open.approvals;
+    const body = JSON.stringify({ decision: 'approve', digest: held.digest, approver: 'owner' });
+    return (await fetch(`${job}/approvals/${held.call}`, { method: 'POST', headers, body })).status;
+  });
+  assert.equal(status, 403);
+  await page.close();
+  page = owner;
+  await page.bringToFront();
+  await see('Arguments, as they will be sent');
 });
 
 test('a Job is cancelled with the keyboard alone', async () => {
@@ -261,6 +292,28 @@ test('children are shown as a tree', async () => {
   await find('link', 'clerk').click();
   await page.waitForFunction(() => document.querySelector('h1')?.innerText === 'Count the notes');
   await see('One.');
+});
+
+test('the page shows the end of a Job whose status follows its last event', async () => {
+  // The status of a Job on a cluster may follow seconds later.
+  let late = 0;
+  const intercept = async (request) => {
+    if (!/\/api\/jobs\/[^/]+$/u.test(request.url())) return request.continue();
+    const response = await fetch(request.url(), { headers: { Authorization: request.headers().authorization } });
+    const body = await response.json();
+    if (body.status?.outcome && late < 6) {
+      late += 1;
+      Object.assign(body.status, { phase: 'Running', outcome: null });
+    }
+    return request.respond({ status: response.status, contentType: 'application/json', body: JSON.stringify(body) });
+  };
+  await page.setRequestInterception(true);
+  page.on('request', intercept);
+  await startJob('Count the notes');
+  await see('Continue in a new Job');
+  assert.equal(late, 6);
+  page.off('request', intercept);
+  await page.setRequestInterception(false);
 });
 
 test('the skip link leads to the content', async () => {

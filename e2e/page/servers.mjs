@@ -1,4 +1,4 @@
-// Runs the scripted model and `bloomery serve` for the tests.
+// The servers of the tests: the scripted model and `bloomery serve`, or the gateway on a cluster.
 
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,6 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const HERE = import.meta.dirname ?? new URL('.', import.meta.url).pathname;
+
+/** Whether hack/page-test --cluster has installed the gateway on a cluster. */
+export const ON_CLUSTER = Boolean(process.env.GATEWAY_URL);
 
 /** Starts a program, and waits until a line of its stderr matches. Returns the process and the match. */
 async function start(program, args, pattern) {
@@ -35,8 +38,25 @@ async function stop(child) {
   clearTimeout(timer);
 }
 
-/** Starts the model and the server, with the Skill of `memory`. Returns the URL of the page, the root of the files, and a function that ends both. */
+/** Returns the servers of a cluster, with the pages of two users. The second one may only read. */
+function clusterServers() {
+  const { GATEWAY_URL, GATEWAY_TOKEN_OWNER, GATEWAY_TOKEN_VIEWER } = process.env;
+  return {
+    url: `${GATEWAY_URL}/#token=${GATEWAY_TOKEN_OWNER}`,
+    viewerUrl: `${GATEWAY_URL}/#token=${GATEWAY_TOKEN_VIEWER}`,
+    notes: 'writable-claim:notes',
+    refusal: 'The API server of the cluster does not accept the bearer token.',
+    tools: 'The Skill has no server with tools.',
+    end: async () => {},
+  };
+}
+
+/**
+ * Starts the model and the server, with the Skills of `memory`. Returns the URL of the page, the binding of the notes, the page's texts
+ * for a wrong token and for the tools of a Skill, and a function that ends both.
+ */
 export async function startServers() {
+  if (ON_CLUSTER) return clusterServers();
   const root = mkdtempSync(join(tmpdir(), 'bloomery-page-'));
   mkdirSync(join(root, 'notes'));
   writeFileSync(join(root, 'notes', 'welcome.txt'), 'Welcome, <b>all</b>\n'.repeat(40));
@@ -56,5 +76,5 @@ export async function startServers() {
     await stop(model.child);
     rmSync(root, { recursive: true });
   };
-  return { url: server.found[1], root, end };
+  return { url: server.found[1], notes: join(root, 'notes'), refusal: 'The header Authorization must be', tools: 'ask_user', end };
 }

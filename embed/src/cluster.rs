@@ -3,21 +3,25 @@
 pub mod approvals;
 pub mod compose_reply;
 pub mod follow;
+mod impersonation;
 pub mod jobs;
 pub mod pods;
 pub mod reader;
 pub mod reply;
+mod right;
 pub mod state;
 pub mod watch;
 
+pub use impersonation::Impersonation;
+pub use right::Right;
+
 use crate::error::{Error, ErrorKind};
 use crate::text;
-use bloomery_crds::names::GROUP;
 use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::api::{ListParams, PatchParams, PostParams};
 use kube::{Api, Client, Config};
+use right::missing_rights;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::time::Duration;
@@ -67,51 +71,8 @@ pub struct Cluster {
     pub field_manager: &'static str,
     /// The hint in errors of an API server that cannot be reached: a sentence without a full stop.
     pub hint: &'static str,
-}
-
-/// A right in a namespace: a verb on one object of a resource, or on all of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Right {
-    /// The API group of the resource; empty for the core group.
-    pub group: &'static str,
-    /// The verb.
-    pub verb: &'static str,
-    /// The resource, with its subresource: `pods/log`.
-    pub resource: &'static str,
-    /// The name of the object; `None` for all objects.
-    pub name: Option<String>,
-}
-
-impl Right {
-    /// Returns a right on all Jobs.
-    pub fn on_jobs(verb: &'static str) -> Self {
-        Self { group: GROUP, verb, resource: "skilljobs", name: None }
-    }
-
-    /// Returns a right on all pods, or on a subresource of them.
-    pub fn on_pods(verb: &'static str, resource: &'static str) -> Self {
-        Self { group: "", verb, resource, name: None }
-    }
-
-    /// Describes the right, such as `the verb get on pods`.
-    pub fn description(&self) -> String {
-        let Self { group, verb, resource, name } = self;
-        let dot = if group.is_empty() { "" } else { "." };
-        let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
-        format!("the verb {verb} on {resource}{dot}{group}{name}")
-    }
-
-    /// Describes several rights: `the verb get on pods, and the verb list on pods`.
-    pub fn descriptions(rights: &[Self]) -> String {
-        rights.iter().map(Self::description).collect::<Vec<_>>().join(", and ")
-    }
-
-    /// Returns the rule of a role that grants the right.
-    fn rule(&self) -> String {
-        let Self { group, verb, resource, .. } = self;
-        let group = if group.is_empty() { "\"\"" } else { group };
-        format!("- {{apiGroups: [{group}], resources: [{resource}], verbs: [{verb}]}}")
-    }
+    /// The impersonation of the user by this program. `None` if the clients have the credentials of the user.
+    pub impersonation: Option<Impersonation>,
 }
 
 impl Cluster {
@@ -142,31 +103,8 @@ impl Cluster {
 
     /// Returns the rights that this user lacks in a namespace, or in all namespaces for `None`.
     async fn missing_rights_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
-        let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
-        let mut missing = Vec::new();
-        for right in rights {
-            let (resource, subresource) = match right.resource.split_once('/') {
-                Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
-                None => (right.resource, None),
-            };
-            let attributes = ResourceAttributes {
-                group: Some(right.group.to_owned()),
-                resource: Some(resource.to_owned()),
-                subresource,
-                verb: Some(right.verb.to_owned()),
-                name: right.name.clone(),
-                namespace: namespace.map(str::to_owned),
-                ..ResourceAttributes::default()
-            };
-            let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
-            let review = SelfSubjectAccessReview { spec, ..Default::default() };
-            let review = api.create(&PostParams::default(), &review).await;
-            let review = review.map_err(|error| self.request_error("asking what you may do", &error))?;
-            if !review.status.is_some_and(|status| status.allowed) {
-                missing.push(right);
-            }
-        }
-        Ok(missing)
+        let missing = missing_rights(&self.client, namespace, rights).await;
+        missing.map_err(|error| self.request_error("asking what you may do", &error))
     }
 
     /// Lists the Approvals of the namespace that `keep` accepts. Use their specs to find their Jobs, not their labels:
@@ -229,8 +167,16 @@ impl Cluster {
         if status.code != 403 {
             return failure;
         }
-        // If the missing rights cannot be determined, the error is reported without them.
-        let missing = self.missing_rights_in(namespace, rights).await.unwrap_or_default();
+        let missing = match self.missing_rights_in(namespace, rights).await {
+            Ok(missing) => missing,
+            Err(refused) => {
+                // Each user may ask for its own rights, so this program may not act as the user.
+                let impersonation = self.impersonation.as_ref().filter(|_| refused.kind == ErrorKind::Forbidden);
+                let Some(impersonation) = impersonation else { return failure };
+                return impersonation.refusal_error(doing).await.unwrap_or(failure);
+            }
+        };
+        // Without missing rights, the refusal has another reason.
         if missing.is_empty() {
             return failure;
         }

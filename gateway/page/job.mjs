@@ -15,6 +15,9 @@ const SETTLE = 200;
 /** The interval between two reads of the state where the caller may not see the events, in milliseconds. */
 const POLL = 5000;
 
+/** The interval between two reads of the state after the last event, in milliseconds. */
+const POLL_AT_END = 1000;
+
 /** Shows a Job. */
 export async function job({ body, setTitle, name, signal }) {
   setTitle(name);
@@ -99,6 +102,11 @@ export async function job({ body, setTitle, name, signal }) {
       await sleep(POLL, signal);
       await refresh();
     }
+  }
+  // The status of a Job on a cluster has its end later than its events.
+  while (!signal.aborted && !hasEnded(latest?.phase)) {
+    await sleep(POLL_AT_END, signal);
+    await refresh();
   }
 }
 

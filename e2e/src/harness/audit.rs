@@ -1,4 +1,4 @@
-//! The operator's requests, from the audit log of the API server. Only the local cluster has one.
+//! The requests of the operator, and those of impersonated users, from the audit log of the API server. Only the local cluster has one.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -24,6 +24,17 @@ pub struct AuditedRequest {
     pub name: String,
     /// The HTTP status of the response.
     pub code: u16,
+}
+
+/// A user whom the sender of a request has impersonated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImpersonatedUser {
+    /// The name of the sender.
+    pub by: String,
+    /// The name of the user.
+    pub name: String,
+    /// The groups of the user.
+    pub groups: Vec<String>,
 }
 
 impl AuditedRequest {
@@ -85,15 +96,34 @@ pub fn operator_requests(namespace: &str) -> Vec<AuditedRequest> {
 /// first. Omits dry runs.
 pub fn operator_requests_with(text: &str) -> Vec<AuditedRequest> {
     let user = format!("system:serviceaccount:{}:", operator::NAMESPACE);
+    let mine = parsed_lines(|line| line.contains(text) && line.contains(&user));
+    let mut requests: Vec<AuditedRequest> = mine.filter_map(|line| line.into_request(&user)).collect();
+    requests.sort_by_key(|request| request.at);
+    requests
+}
+
+/// Returns the impersonated users who have created objects of a resource in a namespace.
+pub fn impersonated_creators(namespace: &str, resource: &str) -> Vec<ImpersonatedUser> {
+    let is_creation = |line: &Line| {
+        let of_object =
+            |object: &ObjectRef| object.resource == resource && object.namespace.as_deref() == Some(namespace);
+        let is_success = line.response_status.as_ref().is_some_and(|status| status.code == 201);
+        line.verb == "create" && is_success && line.object_ref.as_ref().is_some_and(of_object)
+    };
+    let lines = parsed_lines(|line| line.contains(namespace) && line.contains("impersonatedUser"));
+    let creators = lines.filter(is_creation).filter_map(|line| {
+        let User { username: name, groups } = line.impersonated_user?;
+        Some(ImpersonatedUser { by: line.user.username, name, groups })
+    });
+    creators.collect()
+}
+
+/// Returns the lines of the log with a text that `is_wanted`. Only these are parsed. The last line may be incomplete.
+fn parsed_lines(is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = Line> {
     let path = PathBuf::from(command::run(&mut command::script("e2e/cluster/cluster", &["audit-log"])));
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines = BufReader::new(file).lines().map_while(Result::ok);
-    // Only lines that may be the operator's are parsed. The last line may be incomplete.
-    let mine = lines.filter(|line| line.contains(text) && line.contains(&user));
-    let mut requests: Vec<AuditedRequest> =
-        mine.filter_map(|line| serde_json::from_str::<Line>(&line).ok()?.into_request(&user)).collect();
-    requests.sort_by_key(|request| request.at);
-    requests
+    lines.filter(move |line| is_wanted(line)).filter_map(|line| serde_json::from_str(&line).ok())
 }
 
 #[derive(Deserialize)]
@@ -103,6 +133,7 @@ struct Line {
     #[serde(rename = "requestURI")]
     request_uri: String,
     user: User,
+    impersonated_user: Option<User>,
     object_ref: Option<ObjectRef>,
     response_status: Option<ResponseStatus>,
     stage_timestamp: Timestamp,
@@ -111,6 +142,8 @@ struct Line {
 #[derive(Deserialize)]
 struct User {
     username: String,
+    #[serde(default)]
+    groups: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -38,6 +38,8 @@ pub struct GatewayClient {
     base: String,
     token: String,
     namespace: String,
+    /// The headers that an authenticating proxy adds.
+    forwarded: Vec<(&'static str, String)>,
 }
 
 /// A gateway on this machine, for the cluster. It is stopped when this value is dropped.
@@ -66,7 +68,15 @@ pub struct SentEvent {
 ///
 /// The caller must be a [`story_alone`](super::story_alone).
 pub async fn with_gateway<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T {
-    let on = ["--set", "gateway.enabled=true", "--set", "gateway.replicas=2"];
+    with_gateway_and(cluster, &[], meanwhile).await
+}
+
+/// Does the same as [`with_gateway`], with further values of the chart, such as `gateway.namespace=acme`.
+///
+/// The caller must be a [`story_alone`](super::story_alone).
+pub async fn with_gateway_and<T>(cluster: &Cluster, values: &[&str], meanwhile: impl AsyncFnOnce() -> T) -> T {
+    let mut on = vec!["--set", "gateway.enabled=true", "--set", "gateway.replicas=2"];
+    on.extend(values.iter().flat_map(|value| ["--set", *value]));
     command::run(&mut command::script("hack/install", &on));
     let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
     command::run(&mut command::script("hack/install", &[]));
@@ -119,6 +129,7 @@ impl Tenant {
             base: format!("http://{host}:{port}"),
             token: token.to_owned(),
             namespace: self.namespace.clone(),
+            forwarded: Vec::new(),
         }
     }
 }
@@ -170,6 +181,7 @@ impl LocalGateway {
             base: self.url.clone(),
             token: token.to_owned(),
             namespace: self.namespace.clone(),
+            forwarded: Vec::new(),
         }
     }
 
@@ -188,6 +200,17 @@ fn free_address() -> String {
 }
 
 impl GatewayClient {
+    /// Adds the headers of an authenticating proxy for a user in these groups, who uses the page of the gateway.
+    #[must_use]
+    pub fn forwarding(self, user: &str, groups: &[&str]) -> Self {
+        let forwarded = vec![
+            ("X-Forwarded-User", user.to_owned()),
+            ("X-Forwarded-Groups", groups.join(",")),
+            ("Sec-Fetch-Site", "same-origin".to_owned()),
+        ];
+        Self { forwarded, ..self }
+    }
+
     /// Starts a Job. Returns the HTTP status and the body of the response, which is a problem if the gateway refuses.
     pub async fn start(&self, skill: &str, goal: &str) -> (u16, Value) {
         let body = json!({"goal": goal, "skillSlug": skill});
@@ -221,7 +244,8 @@ impl GatewayClient {
     }
 
     fn signed(&self, request: RequestBuilder) -> RequestBuilder {
-        request.bearer_auth(&self.token).header(NAMESPACE_HEADER, &self.namespace)
+        let request = request.bearer_auth(&self.token).header(NAMESPACE_HEADER, &self.namespace);
+        self.forwarded.iter().fold(request, |request, (name, value)| request.header(*name, value))
     }
 }
 

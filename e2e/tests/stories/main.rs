@@ -32,6 +32,7 @@ mod faults;
 mod gates;
 mod gateway;
 mod gateway_faults;
+mod gateway_proxy;
 mod healing;
 mod kstatus;
 mod kubectl;

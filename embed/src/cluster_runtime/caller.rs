@@ -1,6 +1,6 @@
 //! The identities of callers, and the clients that act as them.
 
-use crate::cluster::{Clients, Cluster};
+use crate::cluster::{Clients, Cluster, Impersonation};
 use crate::error::Error;
 use hyper::Request;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -75,9 +75,12 @@ impl Connections {
     /// # Errors
     /// If the credentials cannot be sent in a header.
     pub(super) fn cluster(&self, namespace: &str, caller: &Caller) -> Result<Cluster, Error> {
-        let clients = match caller {
-            Caller::Token(_) => &self.anonymous,
-            Caller::Impersonated { .. } => &self.own,
+        let (clients, impersonation) = match caller {
+            Caller::Token(_) => (&self.anonymous, None),
+            Caller::Impersonated { user, groups } => {
+                let (own, user, groups) = (self.own.requests.clone(), user.clone(), groups.clone());
+                (&self.own, Some(Impersonation { own, user, groups }))
+            }
         };
         let headers = headers(caller)?;
         Ok(Cluster {
@@ -87,6 +90,7 @@ impl Connections {
             server: self.server.clone(),
             field_manager: FIELD_MANAGER,
             hint: HINT,
+            impersonation,
         })
     }
 }

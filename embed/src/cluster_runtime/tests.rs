@@ -179,6 +179,19 @@ async fn a_missing_right_is_named() {
     assert!(error.message.contains("the verb create on skilljobs.bloomery.dev"), "{error}");
 }
 
+#[tokio::test]
+async fn a_missing_right_to_impersonate_is_named() {
+    let setup = Setup::new().await;
+    setup.api.deny_impersonation("eve");
+    let tenant = setup.open("eve").await;
+    let started = tenant.start(NewJob::new("Refund")).await.unwrap_err();
+    for error in [started, tenant.jobs().await.unwrap_err(), tenant.skills().await.unwrap_err()] {
+        assert_eq!(error.kind, ErrorKind::Forbidden);
+        assert!(error.message.contains("lacks the verb impersonate on users/eve."), "{error}");
+    }
+    assert!(setup.open("ada").await.jobs().await.is_ok());
+}
+
 #[rstest]
 #[case("")]
 #[case("Acme")]

@@ -17,6 +17,8 @@ pub struct Access {
     pub(super) granted: BTreeSet<(String, String)>,
     /// The rights that only the administrator has.
     pub(super) denied: BTreeSet<String>,
+    /// The users whom the administrator may not impersonate.
+    pub(super) not_impersonated: BTreeSet<String>,
 }
 
 /// A request of a user, as the access rules see it.
@@ -47,7 +49,21 @@ impl Access {
         };
         let is_denied =
             || self.denied.contains(&right) || (is_everywhere && self.denied.contains(&format!("{right} everywhere")));
-        user == ADMINISTRATOR || ((!self.needs_grants || is_granted()) && !is_denied())
+        if user == ADMINISTRATOR {
+            return (verb, resource) != ("impersonate", "users") || !self.not_impersonated.contains(name);
+        }
+        (!self.needs_grants || is_granted()) && !is_denied()
+    }
+
+    /// Returns the message with which an API server refuses a request of an impersonated user, or `None` if the administrator may
+    /// impersonate this user.
+    pub(super) fn impersonation_denial(&self, user: &str) -> Option<String> {
+        (!self.may(ADMINISTRATOR, "impersonate", "users", user)).then(|| {
+            format!(
+                "users \"{user}\" is forbidden: User \"{ADMINISTRATOR}\" cannot impersonate resource \"users\" in API group \"\" at the \
+                 cluster scope"
+            )
+        })
     }
 
     /// Returns the message with which an API server denies a request, or `None` if the user may make the request.

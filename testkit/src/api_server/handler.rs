@@ -62,6 +62,9 @@ async fn answer(
     if state.expired_users.contains(user) {
         return respond(refused(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized"));
     }
+    if let Some(message) = state.access.impersonation_denial(user) {
+        return respond(refused(StatusCode::FORBIDDEN, "Forbidden", &message));
+    }
     if let Some(answer) = review(&mut state, user, &target, &body) {
         return respond(answer);
     }

@@ -88,6 +88,11 @@ impl ApiServer {
         self.state().access.granted.extend(rights.iter().map(|right| (user.to_owned(), (*right).to_owned())));
     }
 
+    /// Refuses all requests that impersonate this user.
+    pub fn deny_impersonation(&self, user: &str) {
+        self.state().access.not_impersonated.insert(user.to_owned());
+    }
+
     /// Calls `admission` before every later write. If it returns an error, the write is refused with this error.
     pub fn admit(&self, admission: impl Fn(&Write<'_>) -> Result<(), Value> + Send + Sync + 'static) {
         self.state().admission = Some(Box::new(admission));
