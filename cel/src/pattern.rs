@@ -1,7 +1,7 @@
 //! The patterns of `matches()`.
 
 use regex::{Regex, RegexBuilder};
-use regex_syntax::hir::{Class, Hir, HirKind, Look};
+use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind, Look};
 use std::fmt;
 
 /// The largest program of a pattern, in bytes. It bounds the memory and the time of each match.
@@ -77,7 +77,7 @@ fn capital_of(hir: &Hir) -> Option<char> {
         HirKind::Class(Class::Unicode(class)) => {
             let ranges = || class.ranges().iter();
             let are_all = ranges().all(|range| range.start().is_ascii_uppercase() && range.end().is_ascii_uppercase());
-            ranges().next().filter(|_| are_all).map(|range| range.start())
+            ranges().next().filter(|_| are_all).map(ClassUnicodeRange::start)
         }
         HirKind::Class(Class::Bytes(class)) => {
             let ranges = || class.ranges().iter();

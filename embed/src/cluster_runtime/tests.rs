@@ -75,17 +75,17 @@ impl Setup {
 
     /// Stores an ended worker pod of the Job, with the log of the attempt.
     fn put_pod(&self, attempt: u32, log: &str) {
-        self.put_pod_with(attempt, log, worker(&json!({"terminated": {"exitCode": 0}}), "Succeeded"));
+        self.put_pod_with(attempt, log, &worker(&json!({"terminated": {"exitCode": 0}}), "Succeeded"));
     }
 
     /// Stores a worker pod of the Job that runs, with its log so far. A reader of the log reaches its end, as if the connection to the
     /// node were lost.
     fn put_running_pod(&self, attempt: u32, log: &str) {
         // Another phase would let the pod end with the log.
-        self.put_pod_with(attempt, log, worker(&json!({"running": {}}), "Unknown"));
+        self.put_pod_with(attempt, log, &worker(&json!({"running": {}}), "Unknown"));
     }
 
-    fn put_pod_with(&self, attempt: u32, log: &str, status: Value) {
+    fn put_pod_with(&self, attempt: u32, log: &str, status: &Value) {
         let name = format!("refund-{attempt}-uid-1");
         let owner = json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": "Job", "name": "refund", "uid": "uid-1"});
         self.api.put(

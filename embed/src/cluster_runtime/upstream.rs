@@ -39,7 +39,7 @@ pub(super) async fn run(feed: Arc<Feed>, job: Job) {
         match read {
             Ok(()) => return,
             Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated) => {
-                feed.refuse(id, error)
+                feed.refuse(id, error);
             }
             Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::TooLate) => return feed.fail(error),
             Err(error) => {

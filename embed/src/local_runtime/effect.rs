@@ -11,7 +11,7 @@ pub(super) struct Effect<'a> {
     /// The event that records the statement.
     event: Event,
     /// Whether the log has the event, and the Job waited for it.
-    has_effect: bool,
+    is_effective: bool,
     /// The person who made the last statement about the request while the Job waited for one.
     by: Option<String>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Effect<'a> {
 impl<'a> Effect<'a> {
     /// Begins before the first event of the log. `event` is the event of the statement in the log, which has no secrets.
     pub(super) fn new(statement: &'a Statement, event: Event) -> Self {
-        Self { statement, event, has_effect: false, by: None }
+        Self { statement, event, is_effective: false, by: None }
     }
 
     /// Looks at the next event of the log. `before` is the conversation before it.
@@ -27,7 +27,7 @@ impl<'a> Effect<'a> {
         if !is_awaited(self.statement, before) {
             return;
         }
-        self.has_effect |= *event == self.event;
+        self.is_effective |= *event == self.event;
         if let Some(by) = person(self.statement, event) {
             self.by = Some(by.to_owned());
         }
@@ -38,7 +38,7 @@ impl<'a> Effect<'a> {
     /// # Errors
     /// If the Job does not wait for the statement any more, because of another one.
     pub(super) fn check(self, end: &Conversation) -> Result<(), Error> {
-        if self.has_effect || is_awaited(self.statement, end) {
+        if self.is_effective || is_awaited(self.statement, end) {
             return Ok(());
         }
         let by = self.by.map(|by| format!(" by {by}")).unwrap_or_default();
