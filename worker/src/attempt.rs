@@ -240,7 +240,7 @@ impl Attempt<'_> {
         } else {
             epoch.drive(&reporter, printer).await?
         };
-        let EpochEnd { exit, projection, hold, result: _ } = end;
+        let EpochEnd { exit, projection, hold, result: _, scripts: _ } = end;
         if let Some(hold) = hold {
             reporter.set_held_call(hold);
         }

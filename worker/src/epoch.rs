@@ -13,6 +13,7 @@ use bloomery_engine::event::FullResult;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::{project, project_refused};
 use bloomery_engine::run::Run;
+use bloomery_engine::stages::calls::ScriptEnds;
 use bloomery_journal::files::Files;
 use bloomery_journal::{Claim, Claimed, ClaimingAttempt, JOBS, Store, claim};
 use std::path::Path;
@@ -28,6 +29,8 @@ pub struct EpochEnd {
     pub hold: Option<HeldCallDetails>,
     /// The complete answer or draft.
     pub result: Option<FullResult>,
+    /// The ends of the latest calls of scripts.
+    pub scripts: ScriptEnds,
 }
 
 /// An epoch that has begun; or the end of a Job whose log must not continue, which nothing is written to.
@@ -99,8 +102,9 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
             write_record(inputs, &environment, driver.conversation(), &projection, driver.files());
         }
         let result = driver.conversation().result().cloned();
+        let scripts = driver.conversation().script_ends().clone();
         let hold = matches!(exit, Exit::Parked(_)).then(|| driver.hold()).flatten();
-        Ok(EpochEnd { exit, projection, hold, result })
+        Ok(EpochEnd { exit, projection, hold, result, scripts })
     }
 
     /// Returns the parts of the epoch; or the end of a Job whose log must not continue.
@@ -117,7 +121,8 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
                 if is_own {
                     write_record(inputs, &environment, &conversation, &projection, log.files());
                 }
-                Begin::Ended(Box::new(EpochEnd { exit: Exit::Finished, projection, hold: None, result: None }))
+                let scripts = ScriptEnds::new();
+                Begin::Ended(Box::new(EpochEnd { exit: Exit::Finished, projection, hold: None, result: None, scripts }))
             }
         }
     }

@@ -16,6 +16,7 @@ use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Feature, FeatureResult, Usage};
 use bloomery_engine::event::Directive;
 use bloomery_engine::projection::project;
+use bloomery_engine::stages::calls::ScriptEnds;
 use bloomery_engine::stages::validation::{ValidationStep, next};
 use bloomery_engine::validation::{FeatureVerdict, verdict};
 use bloomery_engine::{Conversation, Event};
@@ -62,7 +63,7 @@ pub async fn run<M: Model, T: Tools, F: Files>(
     if exit == Exit::Finished {
         write_record(inputs, &environment, &validation.conversation, &projection, validation.recorder.files());
     }
-    Ok(EpochEnd { exit, projection, hold: None, result: None })
+    Ok(EpochEnd { exit, projection, hold: None, result: None, scripts: ScriptEnds::new() })
 }
 
 /// The validation of a Skill, in one attempt of a Job.
@@ -146,7 +147,7 @@ impl<M: Model, T: Tools, F: Files> Validation<'_, M, T, F> {
             return None;
         }
         let (FeatureVerdict { passed, score, reason }, usage) = match ended {
-            Ok(EpochEnd { projection, .. }) => (verdict(&projection), projection.usage),
+            Ok(EpochEnd { projection, scripts, .. }) => (verdict(feature, &projection, &scripts), projection.usage),
             Err(reason) => (FeatureVerdict { passed: false, score: None, reason }, Usage::default()),
         };
         let reason = bounded(&reason, FeatureResult::MAX_REASON_BYTES);

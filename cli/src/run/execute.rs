@@ -95,7 +95,7 @@ async fn run_epoch(run: &LocalRun<'_>, execution: &Execution<'_>) -> Result<Exit
     } else {
         execution.text_printer()
     };
-    let Some(EpochEnd { exit, projection, result, hold: _ }) = execution.drive(printer).await? else {
+    let Some(EpochEnd { exit, projection, result, hold: _, scripts: _ }) = execution.drive(printer).await? else {
         let projection = JobState::read(&run.job.directory, execution.inputs)?.projection;
         return result::print(run, driver::Exit::Superseded, &projection, None);
     };

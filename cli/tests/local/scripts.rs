@@ -38,10 +38,14 @@ async fn without_the_flag_a_skill_runs_without_its_scripts() {
 /// Installs a copy of `bloomery` beside a program that runs scripts, which is a server with a tool for each. Here, it stores its arguments
 /// and a copy of the script.
 fn install(setup: &Setup) -> Command {
+    install_with(setup, ANSWERS)
+}
+
+/// Installs the same with this answer to each call.
+fn install_with(setup: &Setup, answer: &str) -> Command {
     let tool = r#"{"name":"script_check","inputSchema":{"type":"object"}}"#;
     let keeps = "here=$(dirname \"$0\")\necho \"$@\" >\"$here/args\"\ncp \"${2#--dir=}/check.sh\" \"$here/copied\"";
-    let bridge =
-        format!("#!/bin/sh\n{keeps}\nact=$(cat <<'END'\n{ANSWERS}\nEND\n)\nset -- \"$act\" '{tool}'\n{SERVER}");
+    let bridge = format!("#!/bin/sh\n{keeps}\nact=$(cat <<'END'\n{answer}\nEND\n)\nset -- \"$act\" '{tool}'\n{SERVER}");
     setup.write("bin/bloomery-bridge", &bridge);
     fs::set_permissions(setup.path("bin/bloomery-bridge"), fs::Permissions::from_mode(0o755)).unwrap();
     let (built, program) = (env!("CARGO_BIN_EXE_bloomery"), setup.path("bin/bloomery"));
@@ -87,5 +91,29 @@ async fn the_script_of_a_feature_is_tested_only_with_the_flag(
     let result = CommandOutput::new(command.output().await.unwrap());
     result.assert(code, says);
     assert_eq!(setup.path("bin/args").exists(), code == 0, "{result:#?}");
+    setup.assert_no_violations().await;
+}
+
+/// The answer of a script that ends with exit code 3.
+const EXITS_WITH_3: &str = r#"answer '{"content":[{"type":"text","text":"{\"exitCode\":3,\"stderr\":\"\",\"stdout\":\"\"}"}],"isError":true}'"#;
+
+/// The model that judges accepts the answer of both.
+#[rstest]
+#[case::another_exit_code("{calls: [{name: script_check}]}, ", "The script check.sh ended with exit code 3.")]
+#[case::never_called("", "The script check.sh was not called.")]
+#[tokio::test]
+async fn a_feature_fails_without_exit_code_0_of_its_script(#[case] call: &str, #[case] reason: &str) {
+    let turns = format!("turns: [{call}{{say: Done.}}]");
+    let script = format!(
+        "conversations:\n  - name: checks\n    {turns}\n    finalization: [{{json: {{passed: true, reasons: []}}}}]\n"
+    );
+    let setup = Setup::new(&script).await;
+    setup.write("skill.yaml", &format!("{SKILL}{SCRIPTS}{FEATURE}"));
+    let url = setup.url();
+    let mut command = install_with(&setup, EXITS_WITH_3);
+    command.args(["validate", "skill.yaml", "--model", "scripted", "--model-url", &url, "--patience", "5"]);
+    let result = CommandOutput::new(command.arg("--allow-scripts").output().await.unwrap());
+    result.assert(1, "1 feature: 1 failed");
+    result.assert(1, &format!("greeter/checks: {reason}"));
     setup.assert_no_violations().await;
 }

@@ -3,6 +3,7 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{Job, SkillSpec};
+use bloomery_e2e::harness::cluster::image;
 use bloomery_e2e::harness::{Turn, call, conversation, fails, story, typed};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -23,28 +24,35 @@ async fn the_features_of_a_skill_are_tested_and_its_status_has_the_results() {
         Turn::answer("A-18").after_result("features[].allow"),
     ];
     let refunds = conversation("Refund A-18", turns).ruling(fails("GOAL_NOT_MET", "no refund was made", "ESCALATE"));
+    // The model that judges passes the answer, although the script fails.
+    let turns = [call("script_bad", json!({})), Turn::answer("A-19").after_result("\"exitCode\":3")];
+    let checks = conversation("Check A-19", turns).ruling(passes());
     let features = json!([
         {"name": "tracks", "testScenario": "Where is A-17?", "expectedResult": "The place of the order"},
         {"name": "refunds", "testScenario": "Refund A-18", "expectedResult": "The order is refunded", "optional": true},
+        {"name": "checks", "testScenario": "Check A-19", "expectedResult": "It is checked", "ext": {"script": "bad.sh"}},
         {"name": "lists", "testScenario": "List orders", "expectedResult": "A list", "ext": {"subskill": "lister"}},
     ]);
     story(async |tenant| {
-        let shop = tenant.shop(&[tracks, refunds]).await;
+        let shop = tenant.shop(&[tracks, refunds, checks]).await;
         let skill = tenant
             .skill("cs-tier-1")
             .with(|spec| {
                 spec.features = typed(features);
                 spec.skills = vec!["lister".to_owned()];
+                spec.scripts = typed(json!({"image": image("e2e-shell"), "files": {"bad.sh": "exit 3"}}));
             })
             .await;
-        skill.until_reason(ConditionType::Validated, "NotValidated", &["tracks, refunds"]).await;
+        skill.until_reason(ConditionType::Validated, "NotValidated", &["tracks, refunds, checks"]).await;
         let job = tenant.job("nightly").validating().await;
         let status = job.ended(OutcomeCode::FeatureFailed).await;
         let results: Vec<_> = status.features.iter().map(|result| (result.name.as_str(), result.passed)).collect();
-        assert_eq!(results, [("tracks", true), ("refunds", false)]);
+        assert_eq!(results, [("tracks", true), ("refunds", false), ("checks", false)]);
+        let reason = status.features.last().and_then(|result| result.reason.as_deref()).unwrap_or_default();
+        assert!(reason.contains("The script bad.sh ended with exit code 3."), "{reason}");
         assert!(status.usage.is_some_and(|usage| usage.tokens() > 0));
         skill.until_reason(ConditionType::Validated, "FeatureFailed", &["refunds failed in the Job nightly"]).await;
-        let recorded = skill.until("the results of the features", |status| status.features.len() == 2).await;
+        let recorded = skill.until("the results of the features", |status| status.features.len() == 3).await;
         let revision = recorded.revision.expect("the Skill has a revision").name;
         for result in &recorded.features {
             assert_eq!((result.job.as_str(), result.revision.as_str()), ("nightly", revision.as_str()));

@@ -1,10 +1,11 @@
 //! The validation of a Skill: it tests each feature in a conversation of its own.
 //!
 //! The test is an ordinary conversation. Its goal is the scenario of the feature, and the finalization gate judges the answer by the
-//! expected result. The pre-tool gate denies calls with an effect whose tool the feature does not allow ([`Run::allowed_effects`]).
+//! expected result. If a script implements the feature, its latest call must have ended with exit code 0. The pre-tool gate denies calls with an effect whose tool the feature does not allow ([`Run::allowed_effects`]).
 //!
 //! [`Run::allowed_effects`]: crate::run::Run::allowed_effects
 
+use crate::stages::calls::ScriptEnds;
 use crate::stages::finalization::faults;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Projection;
@@ -14,7 +15,7 @@ use bloomery_crds::v1alpha1::{Feature, SkillSpec};
 /// The result of the test of a feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureVerdict {
-    /// True if the Job succeeded, and a model has judged its answer.
+    /// True if the Job succeeded, a model has judged its answer, and the script of the feature ended with exit code 0.
     pub passed: bool,
     /// The score of the last answer that was judged, 0 to 1.
     pub score: Option<f64>,
@@ -41,18 +42,33 @@ pub fn allowed_effects(feature: &Feature) -> Vec<String> {
     feature.allow.iter().cloned().chain(feature.script().map(scripts::tool)).collect()
 }
 
-/// Returns the result of a test whose conversation has ended, or waits for people.
-pub fn verdict(projection: &Projection) -> FeatureVerdict {
+/// Returns the result of the test of a feature whose conversation has ended, or waits for people. `ends` are the ends of the latest
+/// calls of scripts in the conversation.
+pub fn verdict(feature: &Feature, projection: &Projection, ends: &ScriptEnds) -> FeatureVerdict {
     let gate = &projection.gates.finalization;
     let last = gate.attempts.last();
     let code = projection.outcome.as_ref().map(|outcome| outcome.code);
-    let passed = code == Some(OutcomeCode::Succeeded) && gate.passed && !gate.skipped;
-    let reason = match &projection.outcome {
-        _ if passed => last.map(faults).unwrap_or_default(),
+    let is_accepted = code == Some(OutcomeCode::Succeeded) && gate.passed && !gate.skipped;
+    let of_script = script_fault(feature, ends);
+    let passed = is_accepted && of_script.is_none();
+    let of_answer = match &projection.outcome {
+        _ if is_accepted => last.map(faults).unwrap_or_default(),
         Some(outcome) => format!("{}: {}", outcome.code, outcome.message),
         None => unfinished(projection),
     };
+    let reasons: Vec<String> = of_script.into_iter().chain(Some(of_answer).filter(|text| !text.is_empty())).collect();
+    let reason = reasons.join(" ");
     FeatureVerdict { passed, score: last.and_then(|attempt| attempt.score), reason }
+}
+
+/// Returns a sentence about the script that implements a feature, unless its latest call ended with exit code 0.
+fn script_fault(feature: &Feature, ends: &ScriptEnds) -> Option<String> {
+    // A subskill comes before a script, which is then only context.
+    let script = feature.script().filter(|_| feature.subskill().is_none())?;
+    match ends.get(&scripts::tool(script)) {
+        None => Some(format!("The script {script} was not called.")),
+        Some(end) => end.as_ref().map(|clause| format!("The script {script} {clause}.")),
+    }
 }
 
 /// Returns the reason why a conversation did not end.
@@ -73,8 +89,9 @@ mod tests {
     use super::*;
     use crate::fixture::checks::{ALL_WELL, ended, order};
     use crate::fixture::staged::status;
-    use crate::fixture::{World, asks, good_answer, run, skill};
+    use crate::fixture::{Reply, Tools, World, asks, good_answer, run, skill};
     use crate::run::Run;
+    use crate::tool::ListedTool;
     use bloomery_crds::v1alpha1::{GateReason, Stage, Verdict};
     use rstest::rstest;
     use serde_json::json;
@@ -92,7 +109,7 @@ mod tests {
     }
 
     fn verdict_of(world: &World) -> FeatureVerdict {
-        verdict(&status(world))
+        verdict(&feature(&json!({})), &status(world), world.conversation.script_ends())
     }
 
     #[test]
@@ -138,6 +155,49 @@ mod tests {
         let denied = rulings.last.iter().find(|ruling| ruling.verdict == Verdict::Deny);
         assert_eq!(denied.and_then(|ruling| ruling.rule), (effects == 0).then_some(GateReason::Policy));
         assert!(verdict_of(&world).passed);
+    }
+
+    const EXITS_WITH_3: Tools = |_, _| Reply::Failed(r#"{"exitCode":3,"stderr":"","stdout":"{\"exitCode\":0}"}"#);
+
+    const TAKES_TOO_LONG: Tools = |_, _| Reply::Failed(r#"{"exitCode":null,"stderr":"killed","stdout":""}"#);
+
+    const FAILS_AT_FIRST: Tools =
+        |_, times| if times == 1 { Reply::Failed("{\"exitCode\":3}") } else { Reply::Completed("{\"exitCode\":0}") };
+
+    const FAILS_IN_THE_END: Tools =
+        |_, times| if times == 1 { Reply::Completed("{\"exitCode\":0}") } else { Reply::Failed("{\"exitCode\":3}") };
+
+    /// The model that judges accepts every answer.
+    #[rstest]
+    #[case::exit_code_0(ALL_WELL, 1, "")]
+    #[case::never_called(ALL_WELL, 0, "The script check.sh was not called.")]
+    #[case::another_exit_code(EXITS_WITH_3, 1, "The script check.sh ended with exit code 3.")]
+    #[case::no_exit_code(TAKES_TOO_LONG, 1, "The script check.sh did not end with exit code 0: {\"exitCode\":null")]
+    #[case::fails_at_first(FAILS_AT_FIRST, 2, "")]
+    #[case::fails_in_the_end(FAILS_IN_THE_END, 2, "The script check.sh ended with exit code 3.")]
+    fn the_script_of_a_feature_must_end_with_exit_code_0(
+        #[case] tools: Tools,
+        #[case] calls: usize,
+        #[case] expected: &str,
+    ) {
+        let tested = feature(&json!({"ext": {"script": "check.sh", "skillMdRef": "#context"}}));
+        let call = asks(&[("script_check", order())]);
+        let mut world = World::new(test_of(&tested), vec![call; calls], tools);
+        world.listed.push(ListedTool { name: "script_check".into(), ..world.listed[0].clone() });
+        world.play_out();
+        assert_eq!(world.effects.len(), calls);
+        let FeatureVerdict { passed, reason, .. } = verdict(&tested, &status(&world), world.conversation.script_ends());
+        assert_eq!(passed, expected.is_empty(), "{reason}");
+        assert!(reason.starts_with(expected), "{reason}");
+        let resumed = world.resumed_from(world.log.len());
+        assert_eq!(resumed.conversation.script_ends(), world.conversation.script_ends());
+    }
+
+    #[test]
+    fn a_script_that_is_context_of_a_subskill_is_not_tested() {
+        let tested = feature(&json!({"ext": {"subskill": "checker", "script": "check.sh"}}));
+        let world = ended(test_of(&tested), vec![good_answer()], ALL_WELL);
+        assert!(verdict(&tested, &status(&world), world.conversation.script_ends()).passed);
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl<'a> Conversations<'a> {
             return Err(Error::failed(format!("another process writes to {}", directory.dir.display())));
         };
         Ok(Test {
-            verdict: validation::verdict(&end.projection),
+            verdict: validation::verdict(feature, &end.projection, &end.scripts),
             tokens: end.projection.usage.tokens(),
             time: began.elapsed(),
             log: self.scratch.is_kept.then(|| directory.log(&key)),

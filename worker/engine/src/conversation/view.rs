@@ -9,7 +9,7 @@ use crate::run::Run;
 use crate::stages::approval;
 use crate::stages::attachment;
 use crate::stages::calls::gate::Gate;
-use crate::stages::calls::{Call, child};
+use crate::stages::calls::{Call, ScriptEnds, child};
 use crate::stages::questions::Questions;
 use crate::tool::{CatalogueTool, ListedTool};
 use bloomery_crds::children::VisibleSkill;
@@ -57,6 +57,11 @@ impl Conversation {
     /// The calls of the latest answer, until all of them are settled.
     pub fn calls(&self) -> &[Call] {
         self.shared.calls.all()
+    }
+
+    /// The ends of the latest calls of scripts.
+    pub fn script_ends(&self) -> &ScriptEnds {
+        self.shared.calls.script_ends()
     }
 
     /// Returns the pre-tool gate in the present state.

@@ -8,6 +8,7 @@ mod arguments;
 pub mod child;
 pub mod gate;
 mod next;
+mod script_ends;
 mod state;
 mod subgoal;
 mod undeclared;
@@ -15,6 +16,7 @@ mod undeclared;
 pub(crate) use apply::apply;
 pub use arguments::InvalidArguments;
 pub(crate) use next::next;
+pub use script_ends::ScriptEnds;
 pub use state::{Call, CallState, Calls, Child, Settlement};
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::line::Entry;
 use crate::rules::workflows::{CompletedCall, StepStatus};
 use crate::shared::Shared;
 use crate::tool::CatalogueTool;
+use bloomery_crds::scripts;
 use bloomery_crds::v1alpha1::{Stage, Verdict};
 
 /// The most times that a read, or a call of an idempotent tool, is sent.
@@ -103,7 +104,16 @@ pub(crate) fn complete_with(id: &CallId, text: &str, result: Option<&str>, share
     if gives_evidence && shared.rules.workflows.wants_evidence() {
         text = with_note(&text, &format!("evidence: {}", shared.seq));
     }
+    record_script(id, /*failure*/ None, shared);
     settle(id, Settlement::Completed, &text, shared);
+}
+
+/// Records the end of a call, if its tool is a script.
+fn record_script(id: &CallId, failure: Option<&str>, shared: &mut Shared) {
+    let script = tool_of(id, shared).filter(|tool| tool.name.starts_with(scripts::PREFIX));
+    if let Some(tool) = script.map(|tool| tool.name.clone()) {
+        shared.calls.record_script(tool, failure);
+    }
 }
 
 /// Settles a call that failed, and so is known not to have happened.
@@ -111,6 +121,7 @@ pub(crate) fn fail(id: &CallId, text: &str, shared: &mut Shared) {
     shared.give_back(id);
     let times = shared.calls.count_failure(id);
     reopen_step(id, shared);
+    record_script(id, Some(text), shared);
     settle(id, Settlement::Failed, &failed_text(text, times), shared);
 }
 
@@ -202,8 +213,10 @@ fn retry_or_lose(id: &CallId, text: &str, shared: &mut Shared) {
         call.state = CallState::Retry;
     } else if read_only {
         reopen_step(id, shared);
+        record_script(id, Some(text), shared);
         settle(id, Settlement::Failed, &failed_text(text, 1), shared);
     } else {
+        record_script(id, Some(text), shared);
         settle(id, Settlement::Indeterminate, text, shared);
     }
 }

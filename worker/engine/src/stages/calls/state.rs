@@ -1,6 +1,7 @@
 //! The state of the calls.
 
 use super::arguments::InvalidArguments;
+use super::script_ends::{ScriptEnds, failure_clause};
 use crate::event::{Answer, Arguments, CallId, Decision, RequestedCall, ReservationAnswer, RulingReason};
 use crate::stages::approval::Hold;
 use bloomery_crds::Digest;
@@ -32,6 +33,8 @@ pub struct Calls {
     failures: BTreeMap<(String, Digest), u32>,
     /// The number of children that were started.
     children: usize,
+    /// The ends of the latest calls of scripts.
+    script_ends: ScriptEnds,
 }
 
 impl Calls {
@@ -82,6 +85,16 @@ impl Calls {
         let times = self.failures.entry(identity).or_default();
         *times += u32::from(!is_repeated);
         *times
+    }
+
+    /// Records the end of a call of a script, and the text of its failure if it has failed. `tool` is the name of the tool.
+    pub(super) fn record_script(&mut self, tool: String, failure: Option<&str>) {
+        self.script_ends.insert(tool, failure.map(failure_clause));
+    }
+
+    /// The ends of the latest calls of scripts.
+    pub(crate) fn script_ends(&self) -> &ScriptEnds {
+        &self.script_ends
     }
 
     /// Counts a child that was started.
