@@ -133,7 +133,7 @@ pub enum Reason {
     ///
     /// Remedy: none.
     NoMcpServer,
-    /// All features of the Skill have passed on its current revision.
+    /// All features of the Skill have passed on its current revision, or other Skills test all of them.
     ///
     /// Remedy: none.
     FeaturesPassed,

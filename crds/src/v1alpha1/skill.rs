@@ -41,6 +41,7 @@ use crate::tool_pattern;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use strum::IntoEnumIterator;
 
 /// The definition of an agent: its persona, the MCP server that provides its tools, the policy for calling them, and the
@@ -250,6 +251,11 @@ impl SkillSpec {
     /// Returns the features that the Skill tests itself. Other Skills test the others.
     pub fn tested_features(&self) -> impl Iterator<Item = &Feature> {
         self.features.iter().filter(|feature| feature.subskill().is_none())
+    }
+
+    /// Returns the names of the Skills that test the other features, sorted.
+    pub fn testing_skills(&self) -> BTreeSet<&str> {
+        self.features.iter().filter_map(Feature::subskill).collect()
     }
 
     /// Returns the settings of the validation, if the Skill has any.

@@ -19,6 +19,9 @@ const PAGE: &str = "docs/how-to/skills-repository.md";
 /// The Skill that the page validates.
 const VALIDATED: &str = "orders-refund";
 
+/// The Skill whose only feature is tested by that one.
+const PARENT: &str = "orders";
+
 /// Returns the test of the feature of the page: the model runs the script of the Skill.
 fn deadline() -> Conversation {
     let answer = "The refund is possible, because the deadline has not passed.";
@@ -107,6 +110,10 @@ async fn the_page_leads_from_an_empty_directory_to_a_validated_skill_and_applyin
         assert!(conditions::is_true(&conditions, ConditionType::Validated), "{conditions:?}");
         let [deadline] = &features[..] else { panic!("one feature: {features:?}") };
         assert_eq!((deadline.name.as_str(), deadline.passed), ("deadline", true));
+        let parent = tenant.api::<Skill>().get(PARENT).await.expect("the page has created the Skill");
+        let conditions = parent.status.expect("the Skill has a status").conditions;
+        let validated = conditions::find(&conditions, ConditionType::Validated).map(|found| found.message.as_str());
+        assert!(validated.is_some_and(|message| message.ends_with(VALIDATED)), "{validated:?}");
         assert_eq!(Some(&deadline.revision), revision.as_ref().map(|revision| &revision.name));
         apply_again(tenant, &desk.work().join("skills.yaml")).await;
         shop.model.assert_no_violations().await;

@@ -30,7 +30,7 @@ pub(super) fn with_found(
     FeatureStatus::merge(&recorded, missing.cloned().collect())
 }
 
-/// Returns the condition; none if the Skill has no features, or other Skills test all of them. `validated` is the latest revision before
+/// Returns the condition; none if the Skill has no features. It holds if other Skills test all of them. `validated` is the latest revision before
 /// this one on which all features have passed.
 pub(super) fn observation(
     skill: &Skill,
@@ -38,8 +38,13 @@ pub(super) fn observation(
     results: &[FeatureStatus],
 ) -> Option<Observation> {
     let features: Vec<&Feature> = skill.spec.tested_features().collect();
-    let reference = revision.filter(|_| !features.is_empty())?;
+    let reference = revision.filter(|_| !skill.spec.features.is_empty())?;
     let revision = reference.name.as_str();
+    if features.is_empty() {
+        let others = skill.spec.testing_skills().into_iter().collect::<Vec<_>>().join(", ");
+        let message = format!("other Skills test all features of {revision}: {others}");
+        return Some(Observation::holds(KIND, Reason::FeaturesPassed, message));
+    }
     let result_of =
         |feature: &Feature| results.iter().find(|result| result.name == feature.name && result.revision == revision);
     let effect = effect_on_jobs(skill, reference, validated);
@@ -139,6 +144,16 @@ mod tests {
         let expected = Observation { kind: KIND, holds, reason, message: message.into() };
         assert_eq!(observation(&skill(), (Some(&revision), None), &results), Some(expected));
         assert_eq!(observation(&fixtures::without_server(), (Some(&revision), None), &results), None);
+    }
+
+    #[test]
+    fn a_skill_whose_features_other_skills_test_is_validated() {
+        let mut skill = skill();
+        skill.spec.features.retain(|feature| feature.subskill().is_some());
+        let revision = RevisionRef { name: "orders-2".into(), digest: Digest::of_bytes(b"") };
+        let message = "other Skills test all features of orders-2: lister".to_owned();
+        let expected = Observation { kind: KIND, holds: Some(true), reason: Reason::FeaturesPassed, message };
+        assert_eq!(observation(&skill, (Some(&revision), None), &[]), Some(expected));
     }
 
     #[rstest]

@@ -4,7 +4,7 @@ use crate::conversation::Conversation;
 use crate::event::Event;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::v1alpha1::{Feature, FeatureResult, Usage};
+use bloomery_crds::v1alpha1::{Feature, FeatureResult, SkillSpec, Usage};
 
 /// The next step of a Job that validates its Skill.
 #[derive(Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub fn next(conversation: &Conversation) -> ValidationStep<'_> {
     let (run, validation) = (conversation.run(), &conversation.validation);
     let untested_feature = run.skill.tested_features().find(|feature| validation.result_of(&feature.name).is_none());
     let Some(feature) = untested_feature else {
-        let (code, message) = conclusion(&validation.results().collect::<Vec<_>>());
+        let (code, message) = conclusion(&run.skill, &validation.results().collect::<Vec<_>>());
         return end(code, &message);
     };
     let limits = EffectiveLimits {
@@ -58,13 +58,17 @@ fn untested(feature: &Feature, code: OutcomeCode, spent: &str) -> Event {
     Event::FeatureTested { result, usage: Usage::default() }
 }
 
-/// Returns the outcome of a Job that has tested all features.
-fn conclusion(results: &[&FeatureResult]) -> (OutcomeCode, String) {
+/// Returns the outcome of a Job that has tested all features of its Skill. A Skill passes if other Skills test all of its features.
+fn conclusion(skill: &SkillSpec, results: &[&FeatureResult]) -> (OutcomeCode, String) {
     let failed: Vec<&str> = results.iter().filter(|result| !result.passed).map(|result| result.name.as_str()).collect();
     match (results.len(), failed.len()) {
         (0, _) => {
-            let message = "The Skill has no feature to test: another Skill tests each feature with ext.subskill.";
-            (OutcomeCode::FeatureFailed, message.to_owned())
+            let others = skill.testing_skills().into_iter().collect::<Vec<_>>().join(", ");
+            if others.is_empty() {
+                return (OutcomeCode::FeatureFailed, "The Skill has no feature to test.".to_owned());
+            }
+            let message = format!("The features of the Skill are tested by the Skills of their ext.subskill: {others}.");
+            (OutcomeCode::Succeeded, message)
         }
         (all, 0) => (OutcomeCode::Succeeded, format!("All {all} features passed.")),
         (all, count) => {
@@ -81,7 +85,7 @@ mod tests {
     use crate::fixture::{World, run};
     use crate::run::Run;
     use bloomery_crds::outcome::Phase;
-    use bloomery_crds::v1alpha1::{Engine, SkillSpec, Validation};
+    use bloomery_crds::v1alpha1::{Engine, Validation};
     use rstest::rstest;
     use serde_json::json;
 
@@ -192,6 +196,16 @@ mod tests {
     fn a_skill_without_features_does_not_pass() {
         let world = World::new(run(), Vec::new(), |_, _| panic!("a validation calls no tool itself"));
         assert_eq!(step(&world), "FeatureFailed");
+    }
+
+    #[test]
+    fn a_skill_whose_features_other_skills_test_passes() {
+        let mut skill = validating().conversation.run().skill.clone();
+        skill.features.retain(|feature| feature.subskill().is_some());
+        let world = World::new(Run { skill, ..run() }, Vec::new(), |_, _| panic!("a validation calls no tool itself"));
+        let ValidationStep::Record(Event::Finished { outcome, .. }) = next(&world.conversation) else { panic!() };
+        assert_eq!(outcome.code, OutcomeCode::Succeeded);
+        assert!(outcome.message.ends_with("ext.subskill: lister."), "{}", outcome.message);
     }
 
     #[test]
