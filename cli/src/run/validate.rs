@@ -78,8 +78,9 @@ fn create(path: &Path) -> Result<(File, &Path), Error> {
 /// Tests all features, several at once, and prints the result of each test. Returns the reports in the order of the features.
 async fn test_all(plan: &Plan, conversations: &Conversations<'_>) -> Result<Vec<FeatureReport>, Error> {
     let features = || plan.skills.iter().flat_map(|skill| skill.features.iter().map(move |feature| (skill, feature)));
-    let mut reports: Vec<FeatureReport> =
-        features().map(|(skill, feature)| FeatureReport::new(&skill.revision.skill, feature, skill.criteria)).collect();
+    let mut reports: Vec<FeatureReport> = features()
+        .map(|(skill, feature)| FeatureReport::new(&skill.revision.skill, feature, skill.criteria, &plan.read))
+        .collect();
     let tested = features().enumerate().filter(|(_, (_, feature))| feature.subskill().is_none());
     let tests: Vec<(usize, (&TestedSkill, &Feature))> = tested
         .flat_map(|(at, (skill, feature))| (0..skill.criteria.runs).map(move |_| (at, (skill, feature))))

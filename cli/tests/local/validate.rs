@@ -20,6 +20,13 @@ spec:
     - {name: lists, testScenario: 'When asked, then list', expectedResult: A list, ext: {subskill: lister}}
 ";
 
+/// The Skill that implements a feature of the other one.
+const LISTER: &str = "apiVersion: bloomery.dev/v1alpha1
+kind: Skill
+metadata: {name: lister}
+spec: {problem: {statement: List people}}
+";
+
 /// The judging model sees the expected result, and nothing polishes the answer.
 const ANSWERS_OF_GREETER: &str = "
 conversations:
@@ -44,6 +51,7 @@ async fn greeter() -> Setup {
 async fn with_greeter(script: &str) -> Setup {
     let setup = Setup::new(script).await;
     setup.write("skills/greeter.yaml", GREETER);
+    setup.write("skills/lister.yaml", LISTER);
     setup.write("skills/notes.txt", "no manifest");
     fs::create_dir(setup.path("tmp")).unwrap();
     setup
@@ -87,6 +95,26 @@ async fn each_feature_is_tested_and_its_result_is_reported() {
     assert_eq!(fs::read_dir(setup.path("tmp")).unwrap().count(), 0, "the memories of the conversations are removed");
     assert!(!setup.path("memory").exists());
     setup.assert_no_violations().await;
+}
+
+#[rstest]
+#[case::of_a_skill_that_was_not_read(
+    &["skills/greeter.yaml"], 1, "greeter lists failed -", "greeter/lists: The Skill lister of ext.subskill is not among"
+)]
+#[case::of_a_skill_that_is_not_selected(
+    &["skills", "--skill", "greeter"], 0, "greeter lists delegated -", "is tested by the Skill lister."
+)]
+#[tokio::test]
+async fn a_delegated_feature_needs_its_skill(
+    #[case] args: &[&str],
+    #[case] code: i32,
+    #[case] row: &str,
+    #[case] says: &str,
+) {
+    let setup = greeter().await;
+    let result = validate(&setup, &[args, &["--feature", "lists"][..]].concat()).await;
+    result.assert(code, says);
+    assert_eq!(rows(&result), [row], "{result:#?}");
 }
 
 #[tokio::test]
@@ -171,7 +199,7 @@ spec:
 }
 
 #[rstest]
-#[case::an_unknown_skill(&["skills", "--skill", "greter"], "--skill greter: there is no such Skill. There is greeter. Did you mean")]
+#[case::an_unknown_skill(&["skills", "--skill", "greter"], "--skill greter: there is no such Skill. There is greeter, lister. Did you mean")]
 #[case::an_unknown_feature(&["skills", "--feature", "greet"], "--feature greet: there is no such feature")]
 #[case::no_features(&["skill.yaml"], "there is nothing to validate")]
 #[case::no_such_file(&["absent.yaml"], "absent.yaml cannot be read")]

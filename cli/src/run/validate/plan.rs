@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 pub struct Plan {
     /// The Skills with selected features, in the order of the command line.
     pub skills: Vec<TestedSkill>,
+    /// The names of all Skills that were read, also those without selected features.
+    pub read: BTreeSet<String>,
     /// The models of all Skills.
     pub models: Models,
     /// The limits of the command line.
@@ -48,7 +50,9 @@ pub struct TestedSkill {
 /// # Errors
 /// All errors, at once, except that errors of Skills come first.
 pub fn read(args: &ValidateArgs) -> Result<Plan, Error> {
-    let selected = select(read_skills(&args.paths)?, args)?;
+    let all = read_skills(&args.paths)?;
+    let read = all.iter().map(|skill| skill.name.clone()).collect();
+    let selected = select(all, args)?;
     let mut errors = Errors::default();
     let limits = errors.collect(limits::read(&args.limits));
     let server_of_args = errors.collect(server::from_options(&McpOptions::from(&args.mcp)));
@@ -74,7 +78,7 @@ pub fn read(args: &ValidateArgs) -> Result<Plan, Error> {
         }
     }
     match (limits, models) {
-        (Some(limits), Some(models)) if errors.is_empty() => Ok(Plan { skills, models, limits }),
+        (Some(limits), Some(models)) if errors.is_empty() => Ok(Plan { skills, read, models, limits }),
         _ => Err(errors.into_error()),
     }
 }

@@ -31,16 +31,25 @@ pub struct FeatureReport {
     pub result: TestResult,
     /// The Skill that implements the feature.
     pub subskill: Option<String>,
+    /// The reason why the feature has failed without a test.
+    fault: Option<String>,
     criteria: PassCriteria,
     tests: Vec<Test>,
 }
 
 impl FeatureReport {
-    /// Creates the report of a feature that was not tested yet.
-    pub fn new(skill: &str, feature: &Feature, criteria: PassCriteria) -> Self {
+    /// Creates the report of a feature that was not tested yet. A feature has failed if it names a Skill that is not among the `read` ones:
+    /// nothing tests it.
+    pub fn new(skill: &str, feature: &Feature, criteria: PassCriteria, read: &BTreeSet<String>) -> Self {
         let subskill = feature.subskill().map(str::to_owned);
-        let result = if subskill.is_some() { TestResult::Delegated } else { TestResult::Failed };
-        Self { skill: skill.to_owned(), feature: feature.name.clone(), result, subskill, criteria, tests: Vec::new() }
+        let missing = subskill.as_ref().filter(|name| !read.contains(*name));
+        let fault = missing.map(|name| {
+            format!("The Skill {name} of ext.subskill is not among the Skills read: add its file, or correct the name.")
+        });
+        let is_delegated = subskill.is_some() && fault.is_none();
+        let result = if is_delegated { TestResult::Delegated } else { TestResult::Failed };
+        let (skill, feature) = (skill.to_owned(), feature.name.clone());
+        Self { skill, feature, result, subskill, fault, criteria, tests: Vec::new() }
     }
 
     /// Adds a test. The feature has passed once enough of its tests have.
@@ -64,17 +73,18 @@ impl FeatureReport {
         self.tests.iter().map(|test| test.time).sum()
     }
 
-    /// Returns the different reasons of the tests that have failed.
+    /// Returns the different reasons why the feature, or one of its tests, has failed.
     pub fn reasons(&self) -> Vec<&str> {
         let failed = self.tests.iter().filter(|test| !test.verdict.passed);
-        let reasons: BTreeSet<&str> = failed.map(|test| test.verdict.reason.as_str()).collect();
+        let reasons = failed.map(|test| test.verdict.reason.as_str()).chain(self.fault.as_deref());
+        let reasons: BTreeSet<&str> = reasons.collect();
         reasons.into_iter().collect()
     }
 
     fn row(&self) -> [String; 6] {
         let none = || "-".to_owned();
         let (skill, feature) = (self.skill.clone(), self.feature.clone());
-        if self.result == TestResult::Delegated {
+        if self.tests.is_empty() {
             return [skill, feature, self.result.to_string(), none(), none(), none()];
         }
         let (passed, all) = (self.count(|test| test.verdict.passed), self.count(|_| true));
@@ -88,7 +98,7 @@ impl FeatureReport {
     fn remarks(&self) -> String {
         let mut lines = String::new();
         // Writing to a string cannot fail.
-        if let Some(subskill) = &self.subskill {
+        if let Some(subskill) = self.subskill.as_ref().filter(|_| self.result == TestResult::Delegated) {
             let _ = writeln!(lines, "{}/{} is tested by the Skill {subskill}.", self.skill, self.feature);
         }
         for reason in self.reasons() {
@@ -136,12 +146,13 @@ pub(super) mod tests {
         Test { verdict, tokens: 100, time: Duration::from_millis(1500), log: None }
     }
 
-    /// Returns the report of a feature of the Skill `greeter`.
+    /// Returns the report of a feature of the Skill `greeter`. The Skill `lister` was read too.
     pub fn report(name: &str, subskill: Option<&str>, tests: Vec<Test>) -> FeatureReport {
         let ext = json!({ "subskill": subskill });
         let feature = json!({"name": name, "testScenario": "x", "expectedResult": "y", "ext": ext});
         let criteria = PassCriteria { runs: tests.len().try_into().unwrap(), pass_rate: 1.0 };
-        let mut report = FeatureReport::new("greeter", &serde_json::from_value(feature).unwrap(), criteria);
+        let read = BTreeSet::from(["greeter".to_owned(), "lister".to_owned()]);
+        let mut report = FeatureReport::new("greeter", &serde_json::from_value(feature).unwrap(), criteria, &read);
         for test in tests {
             report.add(test);
         }
@@ -168,17 +179,20 @@ pub(super) mod tests {
             report("greets", None, vec![test(true, 0.9, "")]),
             report("refuses", None, vec![test(true, 0.8, ""), test(false, 0.25, "GateFailed: it \u{1b}[2Jgreets")]),
             report("lists", Some("lister"), Vec::new()),
+            report("finds", Some("finder"), Vec::new()),
         ];
         let expected = "\
 SKILL     FEATURE   RESULT       SCORE   TOKENS   TIME
 greeter   greets    passed       0.90    100      1.5s
 greeter   refuses   failed 1/2   0.25    200      3.0s
 greeter   lists     delegated    -       -        -
+greeter   finds     failed       -       -        -
 
 greeter/refuses: GateFailed: it  [2Jgreets
 greeter/lists is tested by the Skill lister.
+greeter/finds: The Skill finder of ext.subskill is not among the Skills read: add its file, or correct the name.
 
-3 features: 1 passed, 1 failed, 1 delegated
+4 features: 1 passed, 2 failed, 1 delegated
 ";
         assert_eq!(render(&reports), expected);
     }

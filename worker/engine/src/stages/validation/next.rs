@@ -67,7 +67,8 @@ fn conclusion(skill: &SkillSpec, results: &[&FeatureResult]) -> (OutcomeCode, St
             if others.is_empty() {
                 return (OutcomeCode::FeatureFailed, "The Skill has no feature to test.".to_owned());
             }
-            let message = format!("The features of the Skill are tested by the Skills of their ext.subskill: {others}.");
+            let message =
+                format!("The features of the Skill are tested by the Skills of their ext.subskill: {others}.");
             (OutcomeCode::Succeeded, message)
         }
         (all, 0) => (OutcomeCode::Succeeded, format!("All {all} features passed.")),
