@@ -54,6 +54,23 @@ mod tests {
     }
 
     #[test]
+    fn the_skills_of_a_list_from_a_cluster_are_linted_and_exported() {
+        let item = |name: &str| {
+            format!(
+                "- apiVersion: bloomery.dev/v1alpha1\n  kind: Skill\n  metadata: {{name: {name}}}\n  spec: {{problem: {{statement: Help}}}}\n"
+            )
+        };
+        let list = format!("apiVersion: v1\nitems:\n{}{}kind: List\n", item("one"), item("two"));
+        let linted = bloomery(&["lint", "-"], list.as_bytes());
+        assert!(shown(&linted).starts_with("exit 0") && shown(&linted).contains("2 objects"), "{}", shown(&linted));
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().to_str().unwrap();
+        let exported = bloomery(&["export", "--format", "agent-skill", "-", "-o", to], list.as_bytes());
+        assert_eq!(exported.status.code(), Some(0), "{}", shown(&exported));
+        assert!(directory.path().join("one/SKILL.md").exists() && directory.path().join("two/SKILL.md").exists());
+    }
+
+    #[test]
     fn import_writes_to_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("skill.yaml");

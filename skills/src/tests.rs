@@ -572,3 +572,51 @@ proptest! {
         ));
     }
 }
+
+/// The output of `kubectl get skills -o yaml`. The last Skill has a value that is refused.
+const LIST: &str = "apiVersion: v1
+items:
+- apiVersion: bloomery.dev/v1alpha1
+  kind: Skill
+  metadata: {name: one}
+  spec:
+    problem: {statement: Help, gaols: [x]}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: texts}
+- apiVersion: bloomery.dev/v1alpha1
+  kind: Skill
+  metadata: {name: two}
+  spec: {problem: {statement: Help}}
+- apiVersion: bloomery.dev/v1alpha1
+  kind: Skill
+  metadata: {name: three}
+  spec: {problem: {statement: *help}}
+kind: List
+metadata: {resourceVersion: x}
+";
+
+#[test]
+fn each_item_of_a_list_is_a_document_with_its_own_paths() {
+    let read = yaml::read(LIST.as_bytes());
+    let forms: Vec<Form> = read.documents.iter().map(crate::Document::form).collect();
+    assert_eq!(forms, [Form::Manifest, Form::Foreign, Form::Manifest, Form::Manifest]);
+    let checked: Vec<CheckedDocument> = read.documents.iter().map(check_manifest).collect();
+    let [one, _, two, three] = &checked[..] else { panic!("{checked:?}") };
+    let found: Vec<String> = one.findings.iter().map(ToString::to_string).collect();
+    assert!(
+        found.len() == 1 && found[0].starts_with("7:32: error: spec.problem.gaols: "),
+        "the path begins at the Skill: {found:?}"
+    );
+    assert!(two.findings.is_empty() && two.skill.is_some(), "{two:?}");
+    assert!(three.skill.is_none(), "a refused value keeps only its own Skill from being used");
+    assert_eq!(read.findings.len(), 1);
+    assert!(read.findings[0].to_string().contains("aliases are not supported"), "{:?}", read.findings);
+}
+
+#[test]
+fn a_list_without_items_and_an_object_with_items_are_no_lists() {
+    assert_eq!(yaml::read(b"apiVersion: v1\nkind: List\nitems: []\n").documents.len(), 0);
+    assert_eq!(yaml::read(b"apiVersion: v1\nkind: List\n").documents.len(), 1);
+    assert_eq!(yaml::read(b"kind: List\nitems: [{a: 1}, {b: 2}]\n").documents.len(), 1);
+}

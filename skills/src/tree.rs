@@ -179,6 +179,25 @@ impl Node {
         }
     }
 
+    /// Sets the path of the node, and makes those of all values in it begin with that path.
+    pub(crate) fn rebase(&mut self, path: &Path) {
+        self.place.path = path.clone();
+        match &mut self.value {
+            Value::List(nodes) => {
+                for (index, node) in nodes.iter_mut().enumerate() {
+                    node.rebase(&path.of_item(index));
+                }
+            }
+            Value::Map(entries) => {
+                for Entry { name, place, node } in entries {
+                    place.path = path.of_field(name);
+                    node.rebase(&place.path);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text { .. } => {}
+        }
+    }
+
     /// Returns the whole value as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         match &self.value {

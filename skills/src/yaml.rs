@@ -2,6 +2,7 @@
 //! return the place of every value.
 
 pub(crate) mod ambiguous;
+mod items;
 mod open;
 mod scalar;
 
@@ -28,7 +29,7 @@ pub const MAX_NODES: usize = 50_000;
 /// The largest number of reported YAML faults of an input.
 const MAX_FAULTS: usize = 500;
 
-/// Reads all documents of an input. A broken document is reported and skipped.
+/// Reads all documents of an input. A broken document is reported and skipped. Each item of a `List` is a document.
 pub fn read(bytes: &[u8]) -> Documents {
     let unreadable = |message: String, hint: &str| Documents {
         documents: Vec::new(),
@@ -253,7 +254,8 @@ impl<'t> Reader<'t> {
     fn finish_document(&mut self) {
         let root = self.root.take().filter(|node| node.value != Value::Null);
         let refused = std::mem::take(&mut self.refused);
-        self.output.documents.extend(root.map(|root| Document { root, refused }));
+        let document = root.map(|root| Document { root, refused });
+        self.output.documents.extend(document.into_iter().flat_map(items::split));
         self.reset();
     }
 
