@@ -105,7 +105,7 @@ pub enum Shell {
                   Exit codes: 0 no errors, 1 errors were found (with --strict, also warnings), 2 invalid arguments."
 )]
 pub struct LintArgs {
-    /// The files to read, or - for stdin
+    /// The files to read, repositories of skills as bloomery import reads them, or - for stdin
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Print the findings as one JSON array

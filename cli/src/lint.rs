@@ -1,4 +1,4 @@
-//! `bloomery lint`: checks files, and prints all findings.
+//! `bloomery lint`: checks files and repositories of skills, and prints all findings.
 
 pub mod server_tools;
 
@@ -6,8 +6,9 @@ use crate::args::LintArgs;
 use crate::check::check_document;
 use crate::error::{Error, from_io_result};
 use crate::exit::Exit;
-use crate::findings::{self, Tally};
-use crate::source;
+use crate::findings::{self, FileFinding, Tally};
+use crate::repository::import::Imported;
+use crate::{repository, source};
 use bloomery_engine::tool::ListedTool;
 use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, bindings, lists, yaml};
 use std::io;
@@ -27,10 +28,11 @@ fn check_files(args: &LintArgs, tools: &[ListedTool]) -> io::Result<Exit> {
     let mut tally = Tally::default();
     let mut object_count = 0;
     for file in &args.files {
-        let (findings, objects) = check_file(file, tools);
+        let (findings, of_file, objects) =
+            if file.is_dir() { check_repository(file, tools) } else { check(file, tools) };
         object_count += objects;
-        tally = tally.plus(Tally::count(&findings));
-        file_findings.extend(findings::in_file(&source::name(file), findings));
+        tally = tally.plus(of_file);
+        file_findings.extend(findings);
     }
     if args.json {
         findings::print_json(&mut io::stdout().lock(), &file_findings)?;
@@ -41,6 +43,25 @@ fn check_files(args: &LintArgs, tools: &[ListedTool]) -> io::Result<Exit> {
     anstream::eprintln!("{objects}: {}", tally.summary());
     let is_failure = tally.errors > 0 || (args.strict && tally.warnings > 0);
     Ok(if is_failure { Exit::Error } else { Exit::Success })
+}
+
+/// Converts the skills of a repository in memory, and checks them. Returns the findings, their number, and the number of skills.
+fn check_repository(dir: &Path, tools: &[ListedTool]) -> (Vec<FileFinding>, Tally, usize) {
+    match repository::import::in_memory(dir, tools) {
+        Ok(Imported { count, findings, tally, manifests: _ }) => (findings, tally, count),
+        Err(error) => counted(dir, vec![Finding::of_file(error.message)], 0),
+    }
+}
+
+/// Checks a file. Returns the findings, their number, and the number of Bloomery objects.
+fn check(file: &Path, tools: &[ListedTool]) -> (Vec<FileFinding>, Tally, usize) {
+    let (findings, objects) = check_file(file, tools);
+    counted(file, findings, objects)
+}
+
+fn counted(file: &Path, findings: Vec<Finding>, objects: usize) -> (Vec<FileFinding>, Tally, usize) {
+    let tally = Tally::count(&findings);
+    (findings::in_file(&source::name(file), findings), tally, objects)
 }
 
 /// Checks a file against the `tools` of the MCP server, if they are known. Returns its findings, and the number of Bloomery objects in

@@ -86,6 +86,20 @@ mod tests {
         assert_snapshot!(shown(&run(&top(), &args)));
     }
 
+    #[test]
+    fn a_repository_is_linted_without_an_import() {
+        let linted = run(&top(), &["lint", EXAMPLE]);
+        assert_eq!(linted.status.code(), Some(0), "{}", shown(&linted));
+        assert!(stderr(&linted).contains("3 objects"), "{}", shown(&linted));
+        let dir = directory(&[("shop/skills/a/skill.json", &skill(r#"{"script": "absent.sh"}"#)), ("empty/x.txt", "")]);
+        let linted = run(dir.path(), &["lint", "shop", "--json"]);
+        assert_eq!(linted.status.code(), Some(1), "{}", shown(&linted));
+        assert!(stdout(&linted).contains("\"file\": \"shop/skills/a/skill.json\""), "{}", shown(&linted));
+        let linted = run(dir.path(), &["lint", "empty"]);
+        assert_eq!(linted.status.code(), Some(1), "{}", shown(&linted));
+        assert!(stdout(&linted).contains("there is no skill in the directory"), "{}", shown(&linted));
+    }
+
     /// The directories, the schema and the core skill of the requirement document 003.
     #[test]
     fn a_repository_of_the_requirement_document_is_imported() {

@@ -25,10 +25,11 @@ pub fn check_document(
     checked
 }
 
-/// Adds the findings of the engine to a Skill of a repository.
-pub fn add_engine_findings(checked: &mut CheckedDocument) {
-    let of_engine = engine_findings(checked, &[], &ConfigMaps::new());
-    checked.findings.extend(of_engine.into_iter().map(|(_, finding)| finding));
+/// Adds the findings of the engine to a Skill of a repository. `tools` are those of the MCP server; they are empty if it is not known.
+pub fn add_engine_findings(checked: &mut CheckedDocument, tools: &[ListedTool]) {
+    let of_engine = engine_findings(checked, tools, &ConfigMaps::new());
+    let of_engine = of_engine.into_iter().filter(|(path, _)| tools.is_empty() || path != "spec.mcpServer");
+    checked.findings.extend(of_engine.map(|(_, finding)| finding));
     checked.findings.sort_by_key(Finding::position);
 }
 

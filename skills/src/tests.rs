@@ -580,7 +580,7 @@ items:
   kind: Skill
   metadata: {name: one}
   spec:
-    problem: {statement: Help, gaols: [x]}
+    problem: {statement: Help, extra: [x]}
 - apiVersion: v1
   kind: ConfigMap
   metadata: {name: texts}
@@ -605,7 +605,7 @@ fn each_item_of_a_list_is_a_document_with_its_own_paths() {
     let [one, _, two, three] = &checked[..] else { panic!("{checked:?}") };
     let found: Vec<String> = one.findings.iter().map(ToString::to_string).collect();
     assert!(
-        found.len() == 1 && found[0].starts_with("7:32: error: spec.problem.gaols: "),
+        found.len() == 1 && found[0].starts_with("7:32: error: spec.problem.extra: "),
         "the path begins at the Skill: {found:?}"
     );
     assert!(two.findings.is_empty() && two.skill.is_some(), "{two:?}");

@@ -18,7 +18,7 @@ use std::path::PathBuf;
                   Example: bloomery validate skills --model models.yaml --junit target/skills.xml"
 )]
 pub struct ValidateArgs {
-    /// The Skills: files, directories with files (*.yaml and *.yml), or - for stdin
+    /// The Skills: files, directories with files (*.yaml and *.yml), repositories of skills as bloomery import reads them, or - for stdin
     #[arg(value_name = "DIR|FILE", required = true, value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Validate only this Skill

@@ -1,17 +1,18 @@
-//! `bloomery import DIR`: converts the skills of a repository to manifests.
+//! `bloomery import DIR`: converts the skills of a repository to manifests. `bloomery validate` and `bloomery lint` convert them in memory.
 
 use super::files::FileTree;
 use super::locate::{Source, of_environment};
-use super::walk::{PathFindings, Repository};
+use super::walk::{PathFindings, Repository, SKILLS};
 use crate::args::ImportArgs;
 use crate::check::add_engine_findings;
 use crate::error::{Error, from_io_result};
 use crate::exit::Exit;
-use crate::findings::{self, Tally};
+use crate::findings::{self, FileFinding, Tally};
 use crate::text;
+use bloomery_engine::tool::ListedTool;
 use bloomery_redact::plain_file;
 use bloomery_skills::Finding;
-use bloomery_skills::repository::{Catalogue, FoundSkill, Invoker, RepositoryOptions, convert, cycles};
+use bloomery_skills::repository::{Catalogue, Format, FoundSkill, Invoker, RepositoryOptions, convert, cycles};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -22,6 +23,48 @@ const ABOUT: &str = "about.md";
 
 /// The largest file with such instructions, in bytes.
 const MAX_ABOUT_BYTES: u64 = 64 * 1024;
+
+/// The image of scripts in a conversion in memory: nothing pulls it.
+const NO_IMAGE: &str = "none";
+
+/// The Skills of a repository, converted in memory.
+#[derive(Debug)]
+pub struct Imported {
+    /// The number of skills.
+    pub count: usize,
+    /// The manifest of each skill, with the path of its `skill.json` or `SKILL.md`. Empty if there is an error.
+    pub manifests: Vec<(PathBuf, String)>,
+    /// All findings.
+    pub findings: Vec<FileFinding>,
+    /// The number of findings.
+    pub tally: Tally,
+}
+
+/// Returns whether a directory is a repository with a directory of skills, or a single skill. Another directory may have manifests.
+pub fn is_repository(dir: &Path) -> bool {
+    let is_single = || [Format::SkillJson, Format::AgentSkill].iter().any(|format| dir.join(format.file()).is_file());
+    let has_skills = || Repository::read(dir).is_ok_and(|repository| !repository.skills.is_empty());
+    (dir.join(SKILLS).is_dir() || is_single()) && has_skills()
+}
+
+/// Converts all skills of a repository in memory, and checks them against the `tools` of the MCP server, if they are known. Prints nothing.
+///
+/// # Errors
+/// If the repository cannot be read.
+pub fn in_memory(dir: &Path, tools: &[ListedTool]) -> Result<Imported, Error> {
+    let options = RepositoryOptions { script_image: Some(NO_IMAGE.to_owned()), ..RepositoryOptions::default() };
+    let mut import = Import::new(options, dir, Repository::read(dir)?);
+    let mut findings = Vec::new();
+    let failed = |error: io::Error| Error::failed(error.to_string());
+    let report = import.check(tools, |path, found| {
+        let tally = Tally::count(&found);
+        findings.extend(findings::in_file(&path.display().to_string(), found));
+        Ok(tally)
+    });
+    let tally = report.map_err(failed)?;
+    let manifests = if tally.errors > 0 { Vec::new() } else { import.manifests().map_err(failed)? };
+    Ok(Imported { count: import.repository.skills.len(), manifests, findings, tally })
+}
 
 /// Returns the directory of the repository to import.
 ///
@@ -42,7 +85,14 @@ pub fn run(args: &ImportArgs, dir: &Path) -> Result<Exit, Error> {
         return Err(Error::usage("--name and --problem are for a single file, and not for a directory of skills"));
     }
     let repository = Repository::read(dir)?;
-    from_io_result(Import::new(args, dir, repository).run(args.output.as_deref()))
+    let options = RepositoryOptions {
+        namespace: args.namespace.clone(),
+        model: args.model.clone(),
+        script_image: args.script_image.clone(),
+        os: args.os.into(),
+        ..RepositoryOptions::default()
+    };
+    from_io_result(Import::new(options, dir, repository).run(args.output.as_deref()))
 }
 
 struct Import {
@@ -56,7 +106,7 @@ struct Import {
 }
 
 impl Import {
-    fn new(args: &ImportArgs, dir: &Path, mut repository: Repository) -> Self {
+    fn new(options: RepositoryOptions, dir: &Path, mut repository: Repository) -> Self {
         let mut findings = std::mem::take(&mut repository.findings);
         let (catalogue, of_names) = Catalogue::new(&repository.skills);
         for (file, of_name) in of_names {
@@ -67,18 +117,12 @@ impl Import {
             let finding = Finding::of_file("there is no skill in the directory: neither a skill.json nor a SKILL.md");
             findings.entry(dir.to_owned()).or_default().push(finding);
         }
-        let options = RepositoryOptions {
-            namespace: args.namespace.clone(),
-            model: args.model.clone(),
-            script_image: args.script_image.clone(),
-            os: args.os.into(),
-            notes: std::mem::take(&mut repository.notes),
-        };
+        let options = RepositoryOptions { notes: std::mem::take(&mut repository.notes), ..options };
         Self { repository, about, catalogue, options, findings }
     }
 
     fn run(mut self, output: Option<&Path>) -> io::Result<Exit> {
-        let tally = self.check()?;
+        let tally = self.check(&[], print)?;
         if tally.errors > 0 {
             anstream::eprintln!("{}: nothing was written", tally.summary());
             return Ok(Exit::Error);
@@ -100,20 +144,25 @@ impl Import {
         Ok(Exit::Success)
     }
 
-    /// Converts all skills, and prints the findings. Keeps only the names of the Skills and their subskills.
-    fn check(&mut self) -> io::Result<Tally> {
+    /// Converts all skills, checks them against the `tools` of the MCP server, and calls `report` for the findings of each file. Keeps only
+    /// the names of the Skills and their subskills.
+    fn check(
+        &mut self,
+        tools: &[ListedTool],
+        mut report: impl FnMut(&Path, Vec<Finding>) -> io::Result<Tally>,
+    ) -> io::Result<Tally> {
         let mut tally = Tally::default();
         for (path, findings) in std::mem::take(&mut self.findings) {
-            tally = tally.plus(print(&path, findings)?);
+            tally = tally.plus(report(&path, findings)?);
         }
         let mut invokers = BTreeMap::new();
         for (skill, tree) in self.repository.skills_with_files() {
             let mut converted = convert(skill, &tree, &self.catalogue, &self.options);
-            add_engine_findings(&mut converted.checked);
+            add_engine_findings(&mut converted.checked, tools);
             let file = tree.dir.join(skill.format.file());
-            tally = tally.plus(print(&file, converted.checked.findings)?);
+            tally = tally.plus(report(&file, converted.checked.findings)?);
             for (other, findings) in converted.others {
-                tally = tally.plus(print(&tree.dir.join(other), findings)?);
+                tally = tally.plus(report(&tree.dir.join(other), findings)?);
             }
             if let Some(name) = self.catalogue.name(&skill.path) {
                 let invoker = Invoker { file: file.display().to_string(), subskills: converted.subskills };
@@ -121,7 +170,7 @@ impl Import {
             }
         }
         for (file, finding) in cycles(&invokers) {
-            tally = tally.plus(print(Path::new(&file), vec![finding])?);
+            tally = tally.plus(report(Path::new(&file), vec![finding])?);
         }
         Ok(tally)
     }
@@ -139,6 +188,14 @@ impl Import {
             out.write_all(self.manifest(skill, &tree)?.as_bytes())?;
         }
         out.flush()
+    }
+
+    /// Returns the manifest of each skill, with the path of its file.
+    fn manifests(&self) -> io::Result<Vec<(PathBuf, String)>> {
+        let manifest = |(skill, tree): (&FoundSkill, FileTree)| {
+            self.manifest(skill, &tree).map(|manifest| (tree.dir.join(skill.format.file()), manifest))
+        };
+        self.repository.skills_with_files().map(manifest).collect()
     }
 
     fn manifest(&self, skill: &FoundSkill, tree: &FileTree) -> io::Result<String> {

@@ -97,6 +97,42 @@ async fn each_feature_is_tested_and_its_result_is_reported() {
     setup.assert_no_violations().await;
 }
 
+/// Returns a `skill.json` with these features.
+fn skill_json(features: &str) -> String {
+    format!(r#"{{"goal": "Greet people", "acceptance_criteria": ["Be kind"], "features": [{features}]}}"#)
+}
+
+/// A repository of skills: a skill with a subskill and a script.
+fn write_repository(setup: &Setup) {
+    let greets = r#"{"name": "greets", "test_scenario": "When Ada comes, then greet her", "expected_result": "Ada is greeted by name"}"#;
+    let bows = r#"{"name": "bows", "test_scenario": "When the Queen comes, then bow", "expected_result": "The greeting is formal"}"#;
+    let lists =
+        r#"{"name": "lists", "test_scenario": "List", "expected_result": "A list", "ext": {"subskill": "formal"}}"#;
+    let runs =
+        r#"{"name": "runs", "test_scenario": "Run", "expected_result": "It runs", "ext": {"script": "script.sh"}}"#;
+    setup.write("shop/skills/hello/skill.json", &skill_json(&[greets, lists, runs].join(",")));
+    setup.write("shop/skills/hello/script.sh", "exit 0\n");
+    setup.write("shop/skills/hello/formal/skill.json", &skill_json(bows));
+}
+
+#[tokio::test]
+async fn the_skills_of_a_repository_are_tested_without_an_import() {
+    let setup = greeter().await;
+    write_repository(&setup);
+    let result = validate(&setup, &["shop"]).await;
+    result.assert(1, "4 features: 2 passed, 1 failed, 1 delegated");
+    let expected =
+        ["hello greets passed 0.90", "hello lists delegated -", "hello runs failed -", "hello-formal bows passed 1.00"];
+    assert_eq!(rows(&result), expected, "{result:#?}");
+    result.assert(1, "hello/runs: Its script script.sh does not run: --allow-scripts");
+    setup.assert_no_violations().await;
+
+    setup.write("shop/skills/hello/skill.json", &skill_json(r#"{"name": "greets"}"#));
+    let result = validate(&setup, &["shop"]).await;
+    result.assert(2, "shop/skills/hello/skill.json:1:");
+    result.assert(2, "nothing was run");
+}
+
 #[rstest]
 #[case::of_a_skill_that_was_not_read(
     &["skills/greeter.yaml"], 1, "greeter lists failed -", "greeter/lists: The Skill lister of ext.subskill is not among"

@@ -244,6 +244,14 @@ impl SkillSelector {
 pub fn read_all(file: &Path) -> Result<(Vec<LoadedSkill>, Option<String>), Error> {
     let source = source::read(file)
         .map_err(|error| Error::invalid(format!("{} cannot be read: {error}", source::name(file))))?;
+    load_all(source, file)
+}
+
+/// Returns all Skills in the content of a file, and skips documents of other kinds. Returns a note if there are warnings about them.
+///
+/// # Errors
+/// If one of them has errors.
+pub fn load_all(source: Source, file: &Path) -> Result<(Vec<LoadedSkill>, Option<String>), Error> {
     let source = Arc::new(source);
     let mut documents = SkillDocuments::read(&source, file, None, &[]);
     let checked = std::mem::take(&mut documents.skills);

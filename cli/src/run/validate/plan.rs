@@ -2,6 +2,8 @@
 
 use crate::args::ValidateArgs;
 use crate::local::run_document::McpProgram;
+use crate::repository::import;
+use crate::source::Source;
 use crate::text;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::run::{BoundResource, Revision};
@@ -92,16 +94,20 @@ fn declares(skill: &LoadedSkill, resource: &str) -> bool {
     skill.spec.resources.iter().any(|declared| declared.name == resource)
 }
 
-/// Reads all Skills in files and directories.
+/// Reads all Skills in files, directories and repositories of skills.
 ///
 /// # Errors
 /// All errors of all files, at once.
 fn read_skills(paths: &[PathBuf]) -> Result<Vec<LoadedSkill>, Error> {
     let mut errors = Errors::default();
     let mut skills: Vec<LoadedSkill> = Vec::new();
-    let files = paths.iter().filter_map(|path| errors.collect(files(path))).collect::<Vec<_>>().concat();
-    for file in files {
-        let Some((read, note)) = errors.collect(skill::read_all(&file)) else { continue };
+    let all: Vec<_> = paths.iter().filter_map(|path| errors.collect(sources(path))).collect();
+    for (file, source) in all.into_iter().flatten() {
+        let read = match source {
+            Some(source) => skill::load_all(source, &file),
+            None => skill::read_all(&file),
+        };
+        let Some((read, note)) = errors.collect(read) else { continue };
         if let Some(note) = note {
             text::inform(&note);
         }
@@ -114,6 +120,23 @@ fn read_skills(paths: &[PathBuf]) -> Result<Vec<LoadedSkill>, Error> {
         }
     }
     errors.into_result(skills)
+}
+
+/// Returns the files of a path, and the manifests that `bloomery import` would write for those of a repository of skills.
+fn sources(path: &Path) -> Result<Vec<(PathBuf, Option<Source>)>, Error> {
+    if !path.is_dir() || !import::is_repository(path) {
+        return Ok(files(path)?.into_iter().map(|file| (file, None)).collect());
+    }
+    let imported = import::in_memory(path, &[]).map_err(|error| Error::invalid(error.message))?;
+    if imported.tally.errors > 0 {
+        let message = format!("{}: {}: nothing was run", path.display(), imported.tally.summary());
+        return Err(Error { findings: imported.findings, ..Error::invalid(message) });
+    }
+    let as_source = |(file, manifest): (PathBuf, String)| {
+        let source = Source { name: file.display().to_string(), bytes: manifest.into_bytes() };
+        (file, Some(source))
+    };
+    Ok(imported.manifests.into_iter().map(as_source).collect())
 }
 
 /// Returns the manifests in a directory, sorted by name. Any other path is a manifest.
