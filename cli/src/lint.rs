@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_engine::tool::ListedTool;
+use bloomery_skills::invokers::{self, InputSkill};
 use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, bindings, lists, yaml};
 use std::io;
 use std::path::Path;
@@ -23,14 +24,22 @@ pub fn run(args: &LintArgs) -> Result<Exit, Error> {
 }
 
 fn check_files(args: &LintArgs, tools: &[ListedTool]) -> io::Result<Exit> {
+    let (mut files, mut skills, mut object_count) = (Vec::new(), Vec::new(), 0);
+    for file in &args.files {
+        let name = source::name(file);
+        let checked = check_file(file, &name, tools);
+        object_count += checked.object_count;
+        skills.extend(checked.skills);
+        files.push((name, checked.findings));
+    }
+    let of_skills = invokers::findings(skills);
     let mut file_findings = Vec::new();
     let mut tally = Tally::default();
-    let mut object_count = 0;
-    for file in &args.files {
-        let (findings, objects) = check_file(file, tools);
-        object_count += objects;
+    for (name, mut findings) in files {
+        findings.extend(of_skills.iter().filter(|(file, _)| *file == name).map(|(_, finding)| finding.clone()));
+        findings.sort_by_key(Finding::position);
         tally = tally.plus(Tally::count(&findings));
-        file_findings.extend(findings::in_file(&source::name(file), findings));
+        file_findings.extend(findings::in_file(&name, findings));
     }
     if args.json {
         findings::print_json(&mut io::stdout().lock(), &file_findings)?;
@@ -43,12 +52,25 @@ fn check_files(args: &LintArgs, tools: &[ListedTool]) -> io::Result<Exit> {
     Ok(if is_failure { Exit::Error } else { Exit::Success })
 }
 
-/// Checks a file against the `tools` of the MCP server, if they are known. Returns its findings, and the number of Bloomery objects in
-/// it.
-fn check_file(file: &Path, tools: &[ListedTool]) -> (Vec<Finding>, usize) {
+/// A checked file.
+#[derive(Default)]
+struct CheckedFile {
+    /// Its findings, in no order.
+    findings: Vec<Finding>,
+    /// Its Skills.
+    skills: Vec<InputSkill>,
+    /// The number of Bloomery objects in it.
+    object_count: usize,
+}
+
+/// Checks a file against the `tools` of the MCP server, if they are known. `name` is the file as findings name it.
+fn check_file(file: &Path, name: &str, tools: &[ListedTool]) -> CheckedFile {
     let source = match source::read(file) {
         Ok(source) => source,
-        Err(error) => return (vec![Finding::of_file(format!("cannot be read: {error}"))], 0),
+        Err(error) => {
+            let findings = vec![Finding::of_file(format!("cannot be read: {error}"))];
+            return CheckedFile { findings, ..CheckedFile::default() };
+        }
     };
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
@@ -66,6 +88,6 @@ fn check_file(file: &Path, tools: &[ListedTool]) -> (Vec<Finding>, usize) {
         let found = document.findings.iter().cloned().chain(of_file);
         findings.extend(found.map(|finding| Finding { object: document.object_name(), ..finding }));
     }
-    findings.sort_by_key(Finding::position);
-    (findings, bloomery_documents.len())
+    let skills = checked.iter().filter_map(|document| InputSkill::new(name, document)).collect();
+    CheckedFile { findings, skills, object_count: bloomery_documents.len() }
 }
