@@ -10,6 +10,7 @@ use crate::findings::{self, FileFinding, Tally};
 use crate::repository::import::Imported;
 use crate::{repository, source};
 use bloomery_engine::tool::ListedTool;
+use bloomery_skills::invokers::{self, InputSkill};
 use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, bindings, lists, yaml};
 use std::io;
 use std::path::Path;
@@ -24,15 +25,28 @@ pub fn run(args: &LintArgs) -> Result<Exit, Error> {
 }
 
 fn check_files(args: &LintArgs, tools: &[ListedTool]) -> io::Result<Exit> {
-    let mut file_findings = Vec::new();
-    let mut tally = Tally::default();
-    let mut object_count = 0;
+    let (mut file_findings, mut tally) = (Vec::new(), Tally::default());
+    let (mut files, mut skills, mut object_count) = (Vec::new(), Vec::new(), 0);
     for file in &args.files {
-        let (findings, of_file, objects) =
-            if file.is_dir() { check_repository(file, tools) } else { check(file, tools) };
-        object_count += objects;
-        tally = tally.plus(of_file);
-        file_findings.extend(findings);
+        if file.is_dir() {
+            let (findings, of_repository, count) = check_repository(file, tools);
+            file_findings.extend(findings);
+            tally = tally.plus(of_repository);
+            object_count += count;
+            continue;
+        }
+        let name = source::name(file);
+        let checked = check_file(file, &name, tools);
+        object_count += checked.object_count;
+        skills.extend(checked.skills);
+        files.push((name, checked.findings));
+    }
+    let of_skills = invokers::findings(skills);
+    for (name, mut findings) in files {
+        findings.extend(of_skills.iter().filter(|(file, _)| *file == name).map(|(_, finding)| finding.clone()));
+        findings.sort_by_key(Finding::position);
+        tally = tally.plus(Tally::count(&findings));
+        file_findings.extend(findings::in_file(&name, findings));
     }
     if args.json {
         findings::print_json(&mut io::stdout().lock(), &file_findings)?;
@@ -49,27 +63,33 @@ fn check_files(args: &LintArgs, tools: &[ListedTool]) -> io::Result<Exit> {
 fn check_repository(dir: &Path, tools: &[ListedTool]) -> (Vec<FileFinding>, Tally, usize) {
     match repository::import::in_memory(dir, tools) {
         Ok(Imported { count, findings, tally, manifests: _ }) => (findings, tally, count),
-        Err(error) => counted(dir, vec![Finding::of_file(error.message)], 0),
+        Err(error) => {
+            let findings = vec![Finding::of_file(error.message)];
+            let tally = Tally::count(&findings);
+            (findings::in_file(&source::name(dir), findings), tally, 0)
+        }
     }
 }
 
-/// Checks a file. Returns the findings, their number, and the number of Bloomery objects.
-fn check(file: &Path, tools: &[ListedTool]) -> (Vec<FileFinding>, Tally, usize) {
-    let (findings, objects) = check_file(file, tools);
-    counted(file, findings, objects)
+/// A checked file.
+#[derive(Default)]
+struct CheckedFile {
+    /// Its findings, in no order.
+    findings: Vec<Finding>,
+    /// Its Skills.
+    skills: Vec<InputSkill>,
+    /// The number of Bloomery objects in it.
+    object_count: usize,
 }
 
-fn counted(file: &Path, findings: Vec<Finding>, objects: usize) -> (Vec<FileFinding>, Tally, usize) {
-    let tally = Tally::count(&findings);
-    (findings::in_file(&source::name(file), findings), tally, objects)
-}
-
-/// Checks a file against the `tools` of the MCP server, if they are known. Returns its findings, and the number of Bloomery objects in
-/// it.
-fn check_file(file: &Path, tools: &[ListedTool]) -> (Vec<Finding>, usize) {
+/// Checks a file against the `tools` of the MCP server, if they are known. `name` is the file as findings name it.
+fn check_file(file: &Path, name: &str, tools: &[ListedTool]) -> CheckedFile {
     let source = match source::read(file) {
         Ok(source) => source,
-        Err(error) => return (vec![Finding::of_file(format!("cannot be read: {error}"))], 0),
+        Err(error) => {
+            let findings = vec![Finding::of_file(format!("cannot be read: {error}"))];
+            return CheckedFile { findings, ..CheckedFile::default() };
+        }
     };
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
@@ -87,6 +107,6 @@ fn check_file(file: &Path, tools: &[ListedTool]) -> (Vec<Finding>, usize) {
         let found = document.findings.iter().cloned().chain(of_file);
         findings.extend(found.map(|finding| Finding { object: document.object_name(), ..finding }));
     }
-    findings.sort_by_key(Finding::position);
-    (findings, bloomery_documents.len())
+    let skills = checked.iter().filter_map(|document| InputSkill::new(name, document)).collect();
+    CheckedFile { findings, skills, object_count: bloomery_documents.len() }
 }

@@ -272,6 +272,32 @@ mod tests {
     }
 
     #[test]
+    fn the_skills_of_all_files_are_checked_for_cycles() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, subskill: &str| {
+            let feature = format!("{{name: f, testScenario: x, expectedResult: y, ext: {{subskill: {subskill}}}}}");
+            let skill = format!("{MANIFEST}  goal: help\n  skills: [{subskill}]\n  features: [{feature}]\n");
+            let path = directory.path().join(format!("{name}.yaml"));
+            std::fs::write(&path, skill.replace("{name: x}", &format!("{{name: {name}}}"))).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let (first, second, own) = (file("first", "second"), file("second", "first"), file("own", "own"));
+        let linted = bloomery(&["lint", &first, &second], b"");
+        let expected = "error: Skill/second: spec.features[0].ext.subskill: closes a cycle of subskills: first -> second -> first\n";
+        let shown = String::from_utf8(linted.stdout).unwrap();
+        assert!(linted.status.code() == Some(1) && shown.starts_with(&second) && shown.contains(expected), "{shown}");
+        // Alone, each may name a Skill of the namespace.
+        assert_eq!(bloomery(&["lint", "--strict", &first], b"").status.code(), Some(0));
+        assert_eq!(bloomery(&["lint", &own], b"").status.code(), Some(1));
+        assert_eq!(bloomery(&["lint", &first, &own], b"").status.code(), Some(1));
+        let second = file("second", "third");
+        let linted = bloomery(&["lint", &first, &second], b"");
+        let shown = String::from_utf8(linted.stdout).unwrap();
+        assert!(linted.status.code() == Some(0) && shown.contains("there is no Skill \"third\""), "{shown}");
+        assert_eq!(bloomery(&["lint", "--strict", &first, &second], b"").status.code(), Some(1));
+    }
+
+    #[test]
     fn findings_in_a_template_are_sorted_by_position() {
         let findings = lint(&format!(
             "{MANIFEST}  role: {{persona: \"{{{{resources.a}}}} {{{{goal}}}} {{{{#if resources.b}}}} {{{{resources.c}}}}\"}}\n"

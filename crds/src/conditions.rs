@@ -34,6 +34,9 @@ pub enum ConditionType {
     /// The tool policy of the namespace allows all tools that the Skill declares. Present only while `False`; the message names the tools
     /// whose calls are denied.
     ToolsAllowed,
+    /// The Skills that the Skill may invoke and those that its features name exist in the namespace. Present only while `False`: Jobs run
+    /// without the missing Skills. The message names them.
+    SubskillsFound,
     /// The Deployment and the Service of the Skill's MCP server are as the operator wrote them. Present only while `False`; the
     /// message names each difference.
     McpAsWritten,
@@ -220,6 +223,15 @@ pub enum Reason {
     ///
     /// Remedy: create the ConfigMap in the Skill's namespace, or correct the name; the Skill becomes ready by itself.
     ScriptsNotFound,
+    /// The features of Skills name each other as `ext.subskill` in a cycle, so none of these Skills is accepted. The message names the
+    /// cycle.
+    ///
+    /// Remedy: remove `ext.subskill` from a feature of one of these Skills; the others become ready by themselves.
+    SubskillCycle,
+    /// A Skill that `spec.skills` or a feature of the Skill names does not exist. Jobs run without it.
+    ///
+    /// Remedy: create the Skill in the same namespace, or correct the name; the condition disappears by itself.
+    SubskillMissing,
     /// The Skill that the Job names does not exist.
     ///
     /// Remedy: create the Skill; the Job starts then.

@@ -28,6 +28,7 @@ pub mod run;
 pub mod scripts;
 pub mod sidecar;
 pub mod skill_directory;
+pub mod subskills;
 pub mod text;
 pub mod tool_pattern;
 pub mod tool_pins;

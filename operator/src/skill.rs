@@ -4,6 +4,7 @@ mod apply;
 mod build;
 mod events;
 mod fetch;
+mod named_skills;
 mod network;
 mod probe;
 mod prune;
@@ -69,7 +70,9 @@ async fn reconcile(mut skill: Skill, context: Arc<Context>, differs_since: Arc<F
     let mut fetched = fetch::fetch(&skill, &context);
     let config_maps = fetch::fetch_config_maps(&skill, &context.client).await?;
     // Validate (pure).
-    let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
+    let valid = validate::validate(&skill)
+        .and_then(|valid| validate::refuse_cycle(valid, fetched.named_skills.cycle.as_ref()))
+        .and_then(|valid| validate::resolve_lists(valid, &config_maps));
     // Build (pure).
     let prepared = valid.and_then(|valid| build::build(&valid, &context.settings, &keys));
     // The Jobs of an invalid Skill run on, so it has a network too.
@@ -132,11 +135,13 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_ended_jobs = skills.clone();
     let store_for_policies = skills.clone();
     let store_for_limits = skills.clone();
+    let store_for_invokers = skills.clone();
     let models = caches.models.store().clone();
     let models_of_workers = models.clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
+        wake_on(caches.skills.changes(), skills, move |skill| named_skills::invokers(&store_for_invokers, skill)),
         wake_on(caches.revisions.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.config_maps.changes(), skills, move |config_map| skills_of_list(&store_for_lists, config_map)),
         wake_on(caches.service_accounts.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),

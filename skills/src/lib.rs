@@ -34,6 +34,7 @@ mod document;
 mod draft;
 mod finding;
 mod import;
+pub mod invokers;
 pub mod lists;
 mod manifest;
 pub mod names;

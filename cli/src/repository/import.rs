@@ -165,7 +165,8 @@ impl Import {
                 tally = tally.plus(report(&tree.dir.join(other), findings)?);
             }
             if let Some(name) = self.catalogue.name(&skill.path) {
-                let invoker = Invoker { file: file.display().to_string(), subskills: converted.subskills };
+                let file = file.display().to_string();
+                let invoker = Invoker { file, object: None, subskills: converted.subskills };
                 invokers.insert(name.to_owned(), invoker);
             }
         }

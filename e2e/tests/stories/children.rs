@@ -1,5 +1,6 @@
 //! Jobs that invoke other Jobs with the core tool `use_skill`.
 
+use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{Job, JobStatus, SkillSpec};
 use bloomery_e2e::harness::machine::Process;
@@ -201,6 +202,32 @@ async fn only_the_operator_sets_the_parent_of_a_job() {
             panic!("it should be refused")
         };
         assert!(why.contains("spec.parent: "), "{why}");
+    })
+    .await;
+}
+
+/// Returns the spec of a Skill with a feature that another Skill implements.
+fn delegating(subskill: &str) -> SkillSpec {
+    let test = "When asked, then refund";
+    let feature =
+        json!({"name": "refunds", "testScenario": test, "expectedResult": "A refund", "ext": {"subskill": subskill}});
+    typed(json!({"problem": {"statement": "Refund orders."}, "skills": [subskill], "features": [feature]}))
+}
+
+#[tokio::test]
+async fn skills_that_are_subskills_of_each_other_are_not_accepted_until_one_of_them_is_changed() {
+    story(async |tenant| {
+        tenant.model("default").await;
+        let first = tenant.skill_of("first", delegating("second")).await;
+        first.until_reason(ConditionType::SubskillsFound, "SubskillMissing", &["\"second\""]).await;
+        first.ready().await;
+        let second = tenant.skill_of("second", delegating("first")).await;
+        first.until_reason(ConditionType::Accepted, "SubskillCycle", &["first -> second -> first"]).await;
+        second.until_reason(ConditionType::Accepted, "SubskillCycle", &["second -> first -> second"]).await;
+        tenant.skill_of("second", typed(json!({"problem": {"statement": "Refund orders."}}))).await;
+        let status = first.ready().await;
+        assert_eq!(conditions::find(&status.conditions, ConditionType::SubskillsFound), None);
+        second.ready().await;
     })
     .await;
 }

@@ -1,5 +1,6 @@
 //! Fetches the cached state of all objects that a Skill needs.
 
+use super::named_skills::{self, NamedSkills};
 use super::test_job::TestJob;
 use crate::caches::{Caches, Guarded};
 use crate::context::Context;
@@ -69,6 +70,8 @@ pub struct FetchedSkill {
     pub unbound_pod: Option<String>,
     /// The limits of the namespace.
     pub limits: TenantLimits,
+    /// The faults of the Skills that the Skill names.
+    pub named_skills: NamedSkills,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
     /// The names of revisions that unfinished Jobs run on, or may run on, and of the one that new Jobs run on if they need a validated one.
@@ -151,6 +154,7 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
         memory_fault,
         unbound_pod: pods.iter().find(|pod| has_unbound_claim(pod)).map(|pod| pod.name_any()),
         limits: context.tenant_limits(namespace),
+        named_skills: named_skills::fetch(skill, &caches.skills),
         revisions_in_use: in_use.chain(may_be_in_use).chain(validated_revision(skill)).collect(),
         revisions,
         test_job: TestJob::Absent,

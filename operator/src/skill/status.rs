@@ -7,6 +7,7 @@ mod limits;
 mod mcp;
 mod memory;
 mod models;
+mod named_skills;
 mod network;
 mod pods;
 mod tools;
@@ -47,6 +48,7 @@ pub fn compute(
             ];
             findings.extend(tools::findings(skill, probe));
             findings.extend(limits::findings(skill, &fetched.limits));
+            findings.extend(named_skills::finding(&fetched.named_skills));
             (Some(applied.revision_ref.clone()), findings)
         }
     };

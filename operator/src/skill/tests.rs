@@ -737,5 +737,6 @@ async fn the_pod_of_another_making_is_not_the_probe_of_the_skill() {
     assert!(!writes(&api).iter().any(|write| write.starts_with("delete")));
 }
 
+mod named_skills;
 mod network;
 mod writes;

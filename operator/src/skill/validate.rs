@@ -11,6 +11,7 @@ pub use lists::resolve_lists;
 use crate::owned;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names;
+use bloomery_crds::subskills::Cycle;
 use bloomery_crds::v1alpha1::{McpContainer, McpScope, McpServer, McpService, Skill, SkillSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ResourceExt;
@@ -46,8 +47,8 @@ pub enum ValidMcp {
 /// The faults of a Skill that cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSkill {
-    /// [`Reason::ListNotFound`] or [`Reason::ScriptsNotFound`] if the Skill can be compiled once its ConfigMaps exist, else
-    /// [`Reason::Invalid`].
+    /// [`Reason::ListNotFound`] or [`Reason::ScriptsNotFound`] if the Skill can be compiled once its ConfigMaps exist,
+    /// [`Reason::SubskillCycle`] if it is in a cycle of subskills, else [`Reason::Invalid`].
     pub reason: Reason,
     /// The faults. Each is a sentence that begins with the path of its field.
     pub faults: Vec<String>,
@@ -78,6 +79,15 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     });
     faults.extend(spec::faults(&skill.spec));
     with_mcp(skill, mcp).filter(|_| faults.is_empty()).ok_or_else(|| InvalidSkill::new(faults))
+}
+
+/// Refuses a Skill in a cycle of subskills: none of these Skills can be done before the others. A change of each of them may break the cycle.
+pub fn refuse_cycle(skill: ValidSkill, cycle: Option<&Cycle>) -> Result<ValidSkill, InvalidSkill> {
+    let Some(cycle) = cycle else { return Ok(skill) };
+    let fault = format!(
+        "spec.features: ext.subskill forms a cycle, {cycle}: remove it from a feature of one of these Skills, because no Skill can wait for itself."
+    );
+    Err(InvalidSkill { reason: Reason::SubskillCycle, faults: vec![fault] })
 }
 
 /// Returns what can be read of a Skill, also of an invalid one, whose network is built from it: its Jobs run on. An MCP server that is
