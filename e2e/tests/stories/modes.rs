@@ -11,7 +11,7 @@ use futures::FutureExt;
 use kube::ResourceExt;
 
 /// Installs the chart with these values, and waits until the leader is a pod of this installation. Returns the pod's name.
-async fn install(cluster: &Cluster, values: &[&str]) -> String {
+pub async fn install(cluster: &Cluster, values: &[&str]) -> String {
     command::run(&mut command::script("hack/install", values));
     operator::until_rolled_out(cluster).await;
     let installed = operator::ready_pod(cluster).await.name_any();
@@ -24,7 +24,7 @@ async fn install(cluster: &Cluster, values: &[&str]) -> String {
 }
 
 /// The releases of an installation.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Releases {
     /// One with all objects.
     One,
@@ -41,7 +41,7 @@ const TEAM: &str = "e2e-team";
 /// Installs the two releases of docs/how-to/install.md, the second one as a user without rights on the cluster. Returns the name of the
 /// operator's pod.
 async fn install_two(cluster: &Cluster, watched: &str) -> String {
-    remove_two();
+    uninstall(operator::RELEASE);
     let chart = command::checkout("charts/bloomery").display().to_string();
     let shared = ["--set", "fullnameOverride=bloomery", "--set", watched];
     let of_cluster = ["upgrade", "--install", CLUSTER_RELEASE, &chart, "--namespace", operator::NAMESPACE];
@@ -57,13 +57,20 @@ async fn install_two(cluster: &Cluster, watched: &str) -> String {
     install(cluster, &[&shared[..], &rest].concat()).await
 }
 
-/// Uninstalls both releases, as far as they exist, and removes the role of the team. The CRDs stay.
-fn remove_two() {
-    for release in [operator::RELEASE, CLUSTER_RELEASE] {
-        let uninstall = ["uninstall", "--wait", "--ignore-not-found", "--namespace", operator::NAMESPACE, release];
-        command::run(&mut command::helm(&uninstall));
-    }
+/// Uninstalls a release if it exists. The CRDs stay.
+fn uninstall(release: &str) {
+    let uninstall = ["uninstall", "--wait", "--ignore-not-found", "--namespace", operator::NAMESPACE, release];
+    command::run(&mut command::helm(&uninstall));
+}
+
+/// Runs `meanwhile`, which installs the chart in another way. The installation of all stories is restored afterwards, also if `meanwhile`
+/// fails.
+pub async fn restored_afterwards(cluster: &Cluster, meanwhile: impl AsyncFnOnce()) {
+    let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
+    uninstall(CLUSTER_RELEASE);
     command::run(&mut in_its_namespace(&["delete", "rolebinding", TEAM, "--ignore-not-found"]));
+    install(cluster, &[]).await;
+    done.unwrap_or_else(|failure| resume_unwind(failure));
 }
 
 /// Returns a kubectl command in the namespace of the operator.
@@ -71,25 +78,19 @@ fn in_its_namespace(arguments: &[&str]) -> Command {
     command::kubectl(&[&["--namespace", operator::NAMESPACE][..], arguments].concat())
 }
 
-/// Runs `meanwhile` with an operator that serves these namespaces. It receives the name of the operator's pod. One release serves all
-/// namespaces afterwards, also if `meanwhile` fails.
+/// Runs `meanwhile` with an operator that serves these namespaces. It receives the name of the operator's pod.
 async fn serving(releases: Releases, served: &[&Tenant], meanwhile: impl AsyncFnOnce(&str)) {
     let names: Vec<&str> = served.iter().map(|tenant| tenant.namespace.as_str()).collect();
     let cluster = &served.first().expect("a namespace").cluster;
     let watched = format!("watch.namespaces={{{}}}", names.join(","));
-    let done = AssertUnwindSafe(async {
+    restored_afterwards(cluster, async || {
         let pod = match releases {
             Releases::One => install(cluster, &["--set", &watched]).await,
             Releases::Two => install_two(cluster, &watched).await,
         };
         meanwhile(&pod).await;
-    });
-    let done = done.catch_unwind().await;
-    if releases == Releases::Two {
-        remove_two();
-    }
-    install(cluster, &[]).await;
-    done.unwrap_or_else(|failure| resume_unwind(failure));
+    })
+    .await;
 }
 
 /// Runs a Job in each served namespace, and leaves a Job in another one. Checks that the operator works on the former only, with all the
