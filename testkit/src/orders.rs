@@ -3,6 +3,7 @@
 //! Its tools look up orders and refund them. A refund is an effect in the ledger, recorded before the call is answered.
 
 mod book;
+mod hostile;
 mod ledger_client;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::routing::{any, get};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -57,7 +59,7 @@ pub async fn start(addr: SocketAddr, options: Options) -> io::Result<Running> {
     let router = if options.silent {
         router.route("/mcp", any(async || std::future::pending::<()>().await))
     } else {
-        router.route_service("/mcp", mcp)
+        router.route_service("/mcp", mcp).layer(from_fn(hostile::answer))
     };
     Running::start(addr, router, stop).await
 }

@@ -3,14 +3,26 @@
 //!
 //! Its tool `track_order` answers where an order is. Tracking `EXIT` ends the process before the answer. Its tool `look` answers what a
 //! file contains, and what the server knows of its secrets: the host of `DATABASE_URL`, and the size of the file that `KEY_FILE` names. If
-//! `NEEDS_DATABASE` is set, the server ends at once without a `DATABASE_URL`.
+//! `NEEDS_DATABASE` is set, the server ends at once without a `DATABASE_URL`. Its tool `connect` answers whether the address `<ip>:<port>` can
+//! be connected to. The command `connect ADDRESS` does this once, and exits with 0 if it is connected.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// The time limit for a connection. Network plugins drop the packets of a connection that a policy does not allow.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
     let mut output = std::io::stdout();
+    let mut arguments = std::env::args().skip(1);
+    if let (Some("connect"), Some(address)) = (arguments.next().as_deref(), arguments.next()) {
+        let connected = connect(&address);
+        let _ = writeln!(output, "{address}: {connected:?}");
+        return if connected.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     if std::env::var_os("NEEDS_DATABASE").is_some() && std::env::var_os("DATABASE_URL").is_none() {
         let _ = writeln!(std::io::stderr(), "e2e-stdio: DATABASE_URL is not set");
         return ExitCode::FAILURE;
@@ -39,8 +51,17 @@ fn answer(request: &Value) -> Option<(&'static str, Value)> {
         "ping" => json!({}),
         "tools/list" => json!({"tools": [
             tool("track_order", "Tells where an order is", "order_id"),
+            tool("connect", "Tells whether an address can be connected to", "address"),
             tool("look", "Tells what a file contains, and which secrets the server has", "path"),
         ]}),
+        "tools/call" if text("/params/name") == "connect" => {
+            let address = text("/params/arguments/address");
+            let text = match connect(address) {
+                Ok(()) => format!("{address}: connected"),
+                Err(error) => format!("{address}: not connected: {error}"),
+            };
+            json!({"content": [{"type": "text", "text": text}]})
+        }
         "tools/call" if text("/params/name") == "look" => {
             json!({"content": [{"type": "text", "text": look(text("/params/arguments/path"))}]})
         }
@@ -65,6 +86,12 @@ fn tool(name: &str, description: &str, argument: &str) -> Value {
             "additionalProperties": false,
         },
     })
+}
+
+/// Connects to an address, and closes the connection.
+fn connect(address: &str) -> std::io::Result<()> {
+    let address: SocketAddr = address.parse().map_err(std::io::Error::other)?;
+    TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).map(drop)
 }
 
 /// Describes a file and the secrets, without their values.

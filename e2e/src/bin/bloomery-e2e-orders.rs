@@ -11,7 +11,8 @@ use clap::Parser;
 /// Tools: `verify_identity`, `check_eligibility`, `track_order`, and `process_refund`, which records
 /// its effect in the ledger. Orders: can be refunded; B-, C- and TERMS- cannot, and the
 /// reason for TERMS- is very long. The answer to a refund of HOLD- waits for the ledger's release.
-/// Tracking NEWS- changes the description of a tool. GET /healthz.
+/// Tracking NEWS- changes the description of a tool. The result for ENDLESS-1 has 1 GiB, and NOISE-1
+/// makes the server write 512 MiB of logs. GET /healthz.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {

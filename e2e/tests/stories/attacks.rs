@@ -1,14 +1,18 @@
-//! A model that obeys an attacker. Other stories have attacks on approvals, admission, the network and limits
+//! A model that obeys an attacker, and MCP servers that attack the worker and the node. Other stories have attacks on approvals, admission, the network and limits
 //! (`docs/explanation/security.md` lists all).
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use bloomery_crds::names::MEMORY_CLAIM;
+use bloomery_crds::names::{self, MEMORY_CLAIM};
 use bloomery_crds::v1alpha1::{GateReason, Job, SkillSpec, Verdict};
-use bloomery_e2e::harness::{Conversation, Turn, call, cluster, conversation, machine, story, typed};
-use kube::api::PostParams;
+use bloomery_e2e::harness::{
+    Conversation, Turn, call, cluster, conversation, eventually, machine, refund_of, story, typed,
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{ListParams, LogParams, PostParams};
 use serde_json::json;
 
 use crate::memory;
@@ -123,6 +127,62 @@ async fn a_model_that_obeys_an_attacker_reads_nothing_foreign_and_changes_nothin
         let read = |path: &str| fs::read_to_string(memory.join(path)).expect("the note is there");
         assert_eq!(read("cs-tier-1/memory-bank/progress.md"), NOTE);
         assert_eq!(read("victim/memory-bank/progress.md"), FOREIGN);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_result_of_a_gibibyte_is_not_read_to_its_end_and_the_job_goes_on() {
+    let turns = [
+        call("track_order", json!({"order_id": "ENDLESS-1"})),
+        call("track_order", json!({"order_id": "A-17"})).after_result("has more than 8388608 bytes"),
+        Turn::answer("A-17").after_result("delivered"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("large").await;
+        let worker = job.pod(1).await.spec.expect("a pod has a spec").containers.remove(0);
+        let limits = worker.resources.and_then(|resources| resources.limits).unwrap_or_default();
+        assert_eq!(limits.get("memory").map(|limit| limit.0.as_str()), Some("256Mi"), "{limits:?}");
+        let status = job.succeeded().await;
+        // A worker that exceeds its memory is killed, and another attempt follows.
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
+        shop.model.assert_no_violations().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_writes_logs_without_a_pause_delays_no_job() {
+    let turns = [
+        call("track_order", json!({"order_id": "NOISE-1"})),
+        Turn::answer("A-17").after_result("There is no order NOISE-1"),
+    ];
+    let noisy = conversation("A-17", turns).hold(1, "noise");
+    story(async |tenant| {
+        let shop = tenant.shop(&[noisy, refund_of("A-18"), refund_of("A-19")]).await;
+        tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("quiet").into_future());
+        let noisy = tenant.job("noisy").await;
+        shop.model.until_held("noise").await;
+        let labels = format!("{}=cs-tier-1,{}=mcp", names::LABEL_SKILL, names::LABEL_COMPONENT);
+        let pods = tenant.api::<Pod>();
+        let servers = pods.list(&ListParams::default().labels(&labels)).await.expect("pods can be listed");
+        let server = servers.items.first().expect("the server runs").name_any();
+        let latest = LogParams { tail_lines: Some(100), ..LogParams::default() };
+        eventually("the noise in the log of the server", async || {
+            let log = pods.logs(&server, &latest).await.map_err(|error| error.to_string())?;
+            if log.contains("noise noise") { Ok(()) } else { Err(log) }
+        })
+        .await;
+        let of_the_same_server = tenant.job("same-server").goal("Refund order A-18").await;
+        let of_another = tenant.job("another-server").for_skill("quiet").goal("Refund order A-19").await;
+        for (job, order) in [(of_the_same_server, "A-18"), (of_another, "A-19")] {
+            assert_eq!(job.succeeded().await.attempt.map(|attempt| attempt.number), Some(1));
+            shop.assert_refunded_once(order).await;
+        }
+        shop.model.release("noise").await;
+        noisy.succeeded().await;
     })
     .await;
 }

@@ -1,7 +1,7 @@
 //! HTTP endpoints that a Job binds: the rules of the Skill apply, and only Services of the tenant can be called.
 
 use bloomery_crds::v1alpha1::{GateReason, SkillSpec};
-use bloomery_e2e::harness::{Turn, call, conversation, story};
+use bloomery_e2e::harness::{Turn, call, conversation, story, typed};
 use serde_json::json;
 
 /// Removes the MCP server of a Skill, and declares the ledger and the API server of the cluster as HTTP endpoints.
@@ -59,6 +59,29 @@ async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not()
         shop.assert_refunded_once("A-17").await;
         let text = format!("{status:?}\n{}", job.logs(1).await);
         assert!(!text.contains(SECRET), "the status or the log has the secret: {text}");
+    })
+    .await;
+}
+
+/// The API of the tenant redirects to the metadata service of a cloud.
+#[tokio::test]
+async fn a_redirect_to_the_metadata_address_is_shown_and_not_followed() {
+    let turns = [
+        call("http_get", json!({"resource": "ledger", "path": "/elsewhere"})),
+        Turn::answer("A-17").after_result("location: http://169.254.169.254/latest\n[Redirects are not followed.]"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        let skill = tenant.skill("cs-tier-1").with(|spec| {
+            spec.mcp_server = None;
+            spec.tools = Vec::new();
+            spec.resources = typed(json!([{"name": "ledger", "type": "api_endpoint", "required": true}]));
+        });
+        skill.await;
+        let job = tenant.job("redirected").binding("ledger", json!({"value": shop.ledger.url})).await;
+        let status = job.succeeded().await;
+        assert_eq!(status.usage.map(|usage| usage.tool_calls), Some(1));
+        shop.model.assert_no_violations().await;
     })
     .await;
 }

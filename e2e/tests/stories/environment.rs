@@ -1,5 +1,5 @@
 //! Faults of what is around a Job: containers and requests that others add to its pod, objects that are deleted while it runs, an API
-//! server that does not answer, and an operator that was uninstalled.
+//! server that does not answer, an operator that was uninstalled, and a platform that chooses the users of pods.
 
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Skill;
@@ -7,12 +7,15 @@ use bloomery_e2e::harness::{
     Tenant, cluster, command, eventually, machine, operator, refund_of, refunds, story, story_alone, until,
 };
 use bloomery_testkit::json::typed;
-use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Namespace, PersistentVolumeClaim, Pod, PodSpec, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, PodSpec, Secret};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
+
+use crate::modes;
 
 /// The name of the container that a policy adds to pods.
 const SIDECAR: &str = "proxy";
@@ -208,6 +211,46 @@ async fn a_running_job_survives_the_deletion_of_its_claim_its_revision_and_its_s
     .await;
 }
 
+/// The user and the group that the platform chooses for the pods of the tenant.
+const PLATFORM_ID: i64 = 1_000_690_000;
+
+/// Returns the change of a platform that chooses users and groups, such as OpenShift.
+fn ids_of_the_platform() -> String {
+    let set =
+        |field: &str| format!("JSONPatch{{op: 'add', path: '/spec/securityContext/{field}', value: {PLATFORM_ID}}}");
+    format!("[{}, {}]", set("runAsUser"), set("fsGroup"))
+}
+
+/// Returns the runtime class and the user of a pod.
+fn class_and_user(pod: &PodSpec) -> (Option<&str>, Option<i64>) {
+    let user = pod.security_context.as_ref().and_then(|context| context.run_as_user);
+    (pod.runtime_class_name.as_deref(), user)
+}
+
+/// Returns whether the runtime of every node has user namespaces.
+async fn has_user_namespaces(tenant: &Tenant) -> bool {
+    let nodes = Api::<Node>::all(tenant.cluster.client.clone());
+    let nodes = nodes.list(&ListParams::default()).await.expect("nodes can be listed");
+    nodes.iter().all(|node| {
+        let handlers = node.status.iter().flat_map(|status| status.runtime_handlers.iter().flatten());
+        let mut runc = handlers.filter(|handler| handler.name.as_deref() == Some("runc"));
+        runc.any(|handler| handler.features.as_ref().and_then(|features| features.user_namespaces) == Some(true))
+    })
+}
+
+/// Waits for a running pod of a Skill with this purpose, and returns its spec.
+async fn running_pod(tenant: &Tenant, skill: &str, component: &str) -> PodSpec {
+    let labels = format!("{}={skill},{}={component}", names::LABEL_SKILL, names::LABEL_COMPONENT);
+    let is_running = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running");
+    eventually(&format!("a running pod with {labels}"), async || {
+        let pods = tenant.api::<Pod>().list(&ListParams::default().labels(&labels)).await;
+        let pods = pods.map_err(|error| error.to_string())?;
+        let pod = pods.into_iter().find(is_running).ok_or("none runs")?;
+        pod.spec.ok_or_else(|| "it has no spec".to_owned())
+    })
+    .await
+}
+
 /// These disturb all stories. `hack/e2e` runs them one by one, after the others.
 mod alone {
     use super::*;
@@ -269,6 +312,49 @@ mod alone {
                 tenant.gone().await;
             })
             .await;
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn pods_run_with_the_settings_of_the_chart_and_the_users_of_the_platform() {
+        story_alone(async |tenant| {
+            if !cluster::is_local_or_skips("a runtime class for runc") {
+                return;
+            }
+            let (class, classes) = (&tenant.namespace, Api::<RuntimeClass>::all(tenant.cluster.client.clone()));
+            let runc = typed(json!({"metadata": {"name": class}, "handler": "runc"}));
+            classes.create(&PostParams::default(), &runc).await.expect("the runtime class is created");
+            let policy =
+                ChangedPods::create(tenant, &ids_of_the_platform(), |pod| class_and_user(pod).1 == Some(PLATFORM_ID));
+            let policy = policy.await;
+            let own_users = has_user_namespaces(tenant).await;
+            let values = [
+                "uidsFromPlatform=true".to_owned(),
+                format!("worker.runtimeClassName={class}"),
+                format!("mcp.runtimeClassName={class}"),
+                format!("mcp.hostUsers={}", !own_users),
+            ];
+            modes::restored_afterwards(&tenant.cluster, async || {
+                modes::install(&tenant.cluster, &values.each_ref().map(|value| ["--set", value]).concat()).await;
+                let shop = tenant.shop(&[refund_of("A-17")]).await;
+                tenant.skill("cs-tier-1").await.ready().await;
+                let job = tenant.job("refund").await;
+                job.succeeded().await;
+                shop.assert_refunded_once("A-17").await;
+                let worker = job.pod(1).await.spec.expect("a pod has a spec");
+                assert_eq!(class_and_user(&worker), (Some(class.as_str()), Some(PLATFORM_ID)));
+                let server = running_pod(tenant, "cs-tier-1", "mcp").await;
+                assert_eq!(class_and_user(&server), (Some(class.as_str()), None), "it runs as the user of its image");
+                assert_eq!(server.host_users, own_users.then_some(false));
+                // The probe of a server that does not answer runs for a minute.
+                tenant.skill("silent").with_server_env("SILENT", "true").await;
+                let probe = running_pod(tenant, "silent", names::COMPONENT_PROBE).await;
+                assert_eq!(class_and_user(&probe), (Some(class.as_str()), Some(PLATFORM_ID)));
+            })
+            .await;
+            policy.delete().await;
+            classes.delete(class, &DeleteParams::default()).await.expect("the runtime class is deleted");
         })
         .await;
     }

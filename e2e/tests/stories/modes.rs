@@ -1,7 +1,8 @@
-//! The namespaces that the operator serves: all, a list, or one.
+//! The namespaces that the operator serves: all, a list, or one; and an installation in two releases.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::process::Command;
 
 use bloomery_crds::v1alpha1::{Job, Skill};
 use bloomery_e2e::harness::audit::{self, AuditedRequest};
@@ -10,7 +11,7 @@ use futures::FutureExt;
 use kube::ResourceExt;
 
 /// Installs the chart with these values, and waits until the leader is a pod of this installation. Returns the pod's name.
-async fn install(cluster: &Cluster, values: &[&str]) -> String {
+pub async fn install(cluster: &Cluster, values: &[&str]) -> String {
     command::run(&mut command::script("hack/install", values));
     operator::until_rolled_out(cluster).await;
     let installed = operator::ready_pod(cluster).await.name_any();
@@ -22,21 +23,80 @@ async fn install(cluster: &Cluster, values: &[&str]) -> String {
     installed
 }
 
-/// Runs `meanwhile` with an operator that serves these namespaces. It receives the name of the operator's pod. The operator serves all
-/// namespaces afterwards, also if `meanwhile` fails.
-async fn serving(served: &[&Tenant], meanwhile: impl AsyncFnOnce(&str)) {
-    let names: Vec<&str> = served.iter().map(|tenant| tenant.namespace.as_str()).collect();
-    let cluster = &served.first().expect("a namespace").cluster;
-    let pod = install(cluster, &["--set", &format!("watch.namespaces={{{}}}", names.join(","))]).await;
-    let done = AssertUnwindSafe(meanwhile(&pod)).catch_unwind().await;
+/// The releases of an installation.
+#[derive(Clone, Copy)]
+enum Releases {
+    /// One with all objects.
+    One,
+    /// One of a cluster admin with the objects of cluster scope, and one of a team with the operator.
+    Two,
+}
+
+/// The release with the objects of cluster scope.
+const CLUSTER_RELEASE: &str = "bloomery-cluster";
+
+/// A user with the role `admin` in the namespace of the operator, and with no other right.
+const TEAM: &str = "e2e-team";
+
+/// Installs the two releases of docs/how-to/install.md, the second one as a user without rights on the cluster. Returns the name of the
+/// operator's pod.
+async fn install_two(cluster: &Cluster, watched: &str) -> String {
+    uninstall(operator::RELEASE);
+    let chart = command::checkout("charts/bloomery").display().to_string();
+    let shared = ["--set", "fullnameOverride=bloomery", "--set", watched];
+    let of_cluster = ["upgrade", "--install", CLUSTER_RELEASE, &chart, "--namespace", operator::NAMESPACE];
+    // The CRDs of the release before are taken over.
+    let rest = ["--take-ownership", "--force-conflicts", "--set", "namespacedResources.enabled=false"];
+    command::run(&mut command::helm(&[&of_cluster[..], &rest, &shared].concat()));
+
+    let binding = ["create", "rolebinding", TEAM, "--clusterrole", "admin", "--user", TEAM];
+    command::run(&mut in_its_namespace(&binding));
+    let asked = command::attempt(&mut in_its_namespace(&["auth", "can-i", "create", "clusterroles", "--as", TEAM]));
+    assert!(!asked.status.success(), "{TEAM} has rights on the cluster: {asked:?}");
+    let rest = ["--set", "clusterResources.enabled=false", "--kube-as-user", TEAM];
+    install(cluster, &[&shared[..], &rest].concat()).await
+}
+
+/// Uninstalls a release if it exists. The CRDs stay.
+fn uninstall(release: &str) {
+    let uninstall = ["uninstall", "--wait", "--ignore-not-found", "--namespace", operator::NAMESPACE, release];
+    command::run(&mut command::helm(&uninstall));
+}
+
+/// Runs `meanwhile`, which installs the chart in another way. The installation of all stories is restored afterwards, also if `meanwhile`
+/// fails.
+pub async fn restored_afterwards(cluster: &Cluster, meanwhile: impl AsyncFnOnce()) {
+    let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
+    uninstall(CLUSTER_RELEASE);
+    command::run(&mut in_its_namespace(&["delete", "rolebinding", TEAM, "--ignore-not-found"]));
     install(cluster, &[]).await;
     done.unwrap_or_else(|failure| resume_unwind(failure));
 }
 
+/// Returns a kubectl command in the namespace of the operator.
+fn in_its_namespace(arguments: &[&str]) -> Command {
+    command::kubectl(&[&["--namespace", operator::NAMESPACE][..], arguments].concat())
+}
+
+/// Runs `meanwhile` with an operator that serves these namespaces. It receives the name of the operator's pod.
+async fn serving(releases: Releases, served: &[&Tenant], meanwhile: impl AsyncFnOnce(&str)) {
+    let names: Vec<&str> = served.iter().map(|tenant| tenant.namespace.as_str()).collect();
+    let cluster = &served.first().expect("a namespace").cluster;
+    let watched = format!("watch.namespaces={{{}}}", names.join(","));
+    restored_afterwards(cluster, async || {
+        let pod = match releases {
+            Releases::One => install(cluster, &["--set", &watched]).await,
+            Releases::Two => install_two(cluster, &watched).await,
+        };
+        meanwhile(&pod).await;
+    })
+    .await;
+}
+
 /// Runs a Job in each served namespace, and leaves a Job in another one. Checks that the operator works on the former only, with all the
 /// rights that it needs.
-async fn the_operator_stays_in(served: &[&Tenant], outside: &Tenant) {
-    serving(served, async |pod| {
+async fn the_operator_stays_in(releases: Releases, served: &[&Tenant], outside: &Tenant) {
+    serving(releases, served, async |pod| {
         outside.model("default").await;
         outside.skill("cs-tier-1").await;
         let ignored = outside.job("refund").await;
@@ -112,7 +172,7 @@ mod alone {
                 return;
             }
             let outside = Tenant::open(tenant.cluster.clone()).await;
-            the_operator_stays_in(&[tenant], &outside).await;
+            the_operator_stays_in(Releases::One, &[tenant], &outside).await;
             outside.delete().await;
         })
         .await;
@@ -126,8 +186,21 @@ mod alone {
             }
             let (second, outside) =
                 (Tenant::open(tenant.cluster.clone()).await, Tenant::open(tenant.cluster.clone()).await);
-            the_operator_stays_in(&[tenant, &second], &outside).await;
+            the_operator_stays_in(Releases::One, &[tenant, &second], &outside).await;
             second.delete().await;
+            outside.delete().await;
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn an_operator_that_a_team_installs_without_rights_on_the_cluster_stays_in_its_namespace() {
+        story_alone(async |tenant| {
+            if !cluster::is_local_or_skips("the audit log") {
+                return;
+            }
+            let outside = Tenant::open(tenant.cluster.clone()).await;
+            the_operator_stays_in(Releases::Two, &[tenant], &outside).await;
             outside.delete().await;
         })
         .await;

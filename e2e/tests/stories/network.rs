@@ -3,12 +3,14 @@
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{McpServer, ModelSpec, SkillSpec};
-use bloomery_e2e::harness::{Tenant, Turn, call, conversation, refund_of, story, typed, until};
+use bloomery_e2e::harness::{Conversation, Tenant, Turn, call, cluster, conversation, refund_of, story, typed, until};
+use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyEgressRule};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::ResourceExt;
 use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::json;
+use std::net::SocketAddr;
 
 /// The network policy of a story that lets nothing connect to the pods of a server.
 const CLOSED: &str = "closed-by-the-story";
@@ -123,7 +125,7 @@ async fn what_a_tenant_may_not_connect_to_is_named_and_gets_no_policy() {
         let alias = json!({
             "metadata": {"name": "alias"}, "spec": {"type": "ExternalName", "externalName": "kubernetes.default.svc.cluster.local"},
         });
-        tenant.create::<k8s_openapi::api::core::v1::Service>(typed(alias)).await;
+        tenant.create::<Service>(typed(alias)).await;
         for (name, url, proxy, why) in [
             ("metadata", "http://169.254.169.254/v1", None, "a link-local, metadata or reserved address"),
             ("api-server", "https://kubernetes.default.svc/v1", None, "is the API server of the cluster"),
@@ -200,6 +202,93 @@ async fn a_cluster_that_enforces_policies_lets_pods_connect_only_to_what_is_list
         unlisted.await.ready().await;
         tenant.job("unlisted").for_skill("unlisted").goal("Refund order B-2").await.succeeded().await;
         assert!(!shop.ledger.summary().await.orders.contains_key("B-2"), "nothing was refunded");
+    })
+    .await;
+}
+
+/// An address with its port, and whether a server of the story can connect to it, if that is known.
+type Attempt = (String, Option<bool>);
+
+/// Returns the address of a Service.
+async fn address_of(services: &Api<Service>, name: &str) -> String {
+    let spec = services.get(name).await.expect("the Service exists").spec.expect("it has a spec");
+    let ip = spec.cluster_ip.and_then(|ip| ip.parse().ok()).expect("it has an address");
+    let port = spec.ports.iter().flatten().find_map(|port| port.port.try_into().ok()).expect("it has a port");
+    SocketAddr::new(ip, port).to_string()
+}
+
+/// Returns a conversation in which the server attempts these connections.
+fn connections(order: &str, attempts: &[Attempt]) -> Conversation {
+    let mut turns = Vec::new();
+    let mut expected = None;
+    let calls = attempts.iter().map(|(address, _)| call("connect", json!({"address": address})));
+    let outcomes = attempts.iter().map(|(address, connects)| {
+        connects.map(|connects| format!("{address}: {}", if connects { "connected" } else { "not connected" }))
+    });
+    for (turn, outcome) in calls.zip(outcomes) {
+        turns.push(after(turn, expected));
+        expected = outcome;
+    }
+    turns.push(after(Turn::answer(order), expected));
+    conversation(order, turns)
+}
+
+/// Expects the outcome of the call before a turn.
+fn after(turn: Turn, outcome: Option<String>) -> Turn {
+    match outcome {
+        Some(outcome) => turn.after_result(&outcome),
+        None => turn,
+    }
+}
+
+/// Returns whether a pod of a tenant that the operator did not create can connect to an address.
+async fn foreign_pod_connects(tenant: &Tenant, address: &str) -> bool {
+    let pod = json!({
+        "metadata": {"name": "foreign"},
+        "spec": {
+            "restartPolicy": "Never", "automountServiceAccountToken": false,
+            "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [{
+                "name": "foreign", "image": cluster::image("e2e-stdio"), "args": ["connect", address],
+                "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
+            }],
+        },
+    });
+    tenant.create::<Pod>(typed(pod)).await;
+    let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
+    let has_ended = |pod: &Pod| ["Succeeded", "Failed"].contains(&phase(pod).as_str());
+    phase(&until(&tenant.api::<Pod>(), "foreign", "the end of a pod", has_ended).await) == "Succeeded"
+}
+
+/// If the cluster does not enforce policies, the forbidden connections succeed. So the story also shows that its attempts are real.
+#[tokio::test]
+async fn only_policies_that_are_enforced_keep_servers_from_other_tenants_and_the_api_server() {
+    story(async |tenant| {
+        let other = Tenant::open(tenant.cluster.clone()).await;
+        let (enforces, ()) = tokio::join!(enforces_policies(tenant), other.orders_server());
+        let of_cluster = Api::namespaced(tenant.cluster.client.clone(), "default");
+        let attempts: [Attempt; 4] = [
+            (address_of(&tenant.api(), "orders").await, Some(true)),
+            (address_of(&other.api(), "orders").await, Some(!enforces)),
+            (address_of(&of_cluster, "kubernetes").await, Some(!enforces)),
+            ("169.254.169.254:80".to_owned(), enforces.then_some(false)),
+        ];
+        let model = tenant.model_server(&["A-17", "A-18"].map(|order| connections(order, &attempts))).await;
+        tenant.model("default").await;
+        let lists_orders = |spec: &mut SkillSpec| {
+            let server = spec.mcp_server.as_mut().expect("the Skill has a server");
+            server.egress = typed(json!([{"host": "orders", "port": 8080}]));
+        };
+        // One server in pods of its own, and one in the pods of the workers.
+        let shared = tenant.skill("cs-tier-1").with_stdio_server().with(lists_orders).await;
+        let sidecar = tenant.skill("sidecar").with_stdio_server().with_server_per_job().with(lists_orders).await;
+        tokio::join!(shared.ready(), sidecar.ready());
+        tenant.job("shared").await.succeeded().await;
+        tenant.job("sidecar").for_skill("sidecar").goal("Refund order A-18").await.succeeded().await;
+        model.assert_no_violations().await;
+        let server = address_of(&tenant.api(), &names::mcp_server("cs-tier-1")).await;
+        assert_eq!(foreign_pod_connects(&other, &server).await, !enforces, "{server}");
+        other.delete().await;
     })
     .await;
 }

@@ -52,7 +52,7 @@ async fn a_stdio_server_of_a_job_has_its_files_and_secrets_and_the_worker_has_no
         assert!(available.message.contains("each Job starts an MCP server of its own"), "{}", available.message);
         let tools = status.tools.and_then(|tools| tools.pins).expect("the tools are pinned").tools;
         let names: Vec<&str> = tools.iter().map(|pin| pin.name.as_str()).collect();
-        assert_eq!((names, status.mcp), (vec!["look", "track_order"], None));
+        assert_eq!((names, status.mcp), (vec!["connect", "look", "track_order"], None));
         let server = names::mcp_server("cs-tier-1");
         assert!(tenant.api::<Deployment>().get_opt(&server).await.expect("it can be read").is_none());
 

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Json, Path, Query, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -16,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 use super::book::{Book, Summary};
 use super::entry::{Effect, Entry, Recorded};
 use super::journal::Journal;
+
+/// The address that `GET /elsewhere` redirects to: the metadata service of a cloud.
+const METADATA: &str = "http://169.254.169.254/latest";
 
 /// Answer of `GET /effects`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +58,7 @@ pub(super) fn router(journal: Journal, book: Book, stop: CancellationToken) -> R
     let ledger = Ledger { accounts: Arc::new(Mutex::new(Accounts { journal, book })), released: Arc::default(), stop };
     Router::new()
         .route("/healthz", get(async || "ok\n"))
+        .route("/elsewhere", get(async || Redirect::temporary(METADATA)))
         .route("/effects", get(effects).post(record))
         .route("/effects/summary", get(summary))
         .route("/holds/{order}", get(wait_for_release))

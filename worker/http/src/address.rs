@@ -14,6 +14,7 @@ use bloomery_crds::address::{AddressKind, Place, is_same_host, is_service, norma
 use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::borrow::Cow;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 /// The addresses that endpoints may have: public addresses, addresses that belong to the caller, listed ranges and shared hosts. The
@@ -25,6 +26,28 @@ pub struct AddressPolicy {
     shared: Vec<String>,
     denied: Vec<IpNet>,
     api_server: ApiServer,
+    names: Names,
+}
+
+/// The source of the addresses of names.
+#[derive(Debug, Clone, Default)]
+enum Names {
+    /// The resolver of the system.
+    #[default]
+    System,
+    /// The answers of a test.
+    #[cfg(test)]
+    Scripted(std::sync::Arc<tests::Answers>),
+}
+
+impl Names {
+    async fn look_up(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
+        match self {
+            Self::System => Ok(tokio::net::lookup_host((name, 0)).await?.collect()),
+            #[cfg(test)]
+            Self::Scripted(answers) => Ok(answers.take(name)),
+        }
+    }
 }
 
 /// The origin of the calls.
@@ -164,8 +187,7 @@ impl Resolve for AddressPolicy {
             if let Some(refusal) = policy.name_refusal(host) {
                 return Err(refusal.into());
             }
-            let found: Vec<SocketAddr> =
-                tokio::net::lookup_host((policy.lookup_name(host).as_ref(), 0)).await?.collect();
+            let found = policy.names.look_up(&policy.lookup_name(host)).await?;
             match found.iter().find_map(|address| policy.refusal(host, address.ip())) {
                 Some(refusal) => Err(refusal.into()),
                 None => Ok(Box::new(found.into_iter()) as Addrs),

@@ -121,6 +121,18 @@ async fn only_the_allowed_hosts_are_accepted() {
 }
 
 #[tokio::test]
+async fn a_result_can_be_larger_than_any_client_reads() {
+    let shop = shop().await;
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "track_order")];
+    let params = json!({"name": "track_order", "arguments": {"order_id": "ENDLESS-1"}});
+    let mut answer = post(&shop.orders, &headers, &request("tools/call", params)).await;
+    let mut read = 0;
+    while read < 16 * 1024 * 1024 {
+        read += answer.chunk().await.unwrap().expect("the result has not ended").len();
+    }
+}
+
+#[tokio::test]
 async fn a_request_from_a_browser_is_refused() {
     let shop = shop().await;
     let answer = post(&shop.orders, &[("origin", "http://evil.example")], &initialize("2025-06-18")).await;

@@ -1,7 +1,11 @@
 use super::*;
+use crate::{ClientOptions, IDLE_TIMEOUT, client, install_tls_provider, root_cause};
 use proptest::prelude::*;
 use rstest::rstest;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+use std::sync::{Arc, Mutex};
 
 fn kind(address: &str) -> AddressKind {
     AddressKind::classify(address.parse().unwrap())
@@ -197,6 +201,91 @@ async fn a_name_is_checked_once_it_is_resolved() {
     assert!(refusal.to_string().starts_with("localhost is at "), "{refusal}");
     let mut resolved = resolve_localhost(AddressPolicy::for_local_machine()).await.unwrap();
     assert!(resolved.all(|address| address.ip().is_loopback()));
+}
+
+/// A name server whose owner changes the address of a name: each lookup has the next answer.
+#[derive(Debug)]
+pub(super) struct Answers(Mutex<VecDeque<IpAddr>>);
+
+impl Answers {
+    fn new(addresses: &[&str]) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(addresses.iter().map(|address| address.parse().unwrap()).collect())))
+    }
+
+    pub(super) fn take(&self, name: &str) -> Vec<SocketAddr> {
+        assert_eq!(name, "api.attacker.example");
+        let address = self.0.lock().unwrap().pop_front().expect("no lookup is left");
+        vec![SocketAddr::new(address, 0)]
+    }
+
+    fn left(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+}
+
+/// Starts a server that answers each connection once, and closes it. Returns its port.
+fn one_answer_a_connection() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let _ = connection.read(&mut [0; 4096]);
+            let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+        }
+    });
+    port
+}
+
+/// Sends a GET request. Returns the body, or the innermost error.
+async fn ask(client: &reqwest::Client, url: &str) -> Result<String, String> {
+    let response = client.get(url).send().await.map_err(|error| root_cause(&error))?;
+    response.text().await.map_err(|error| root_cause(&error))
+}
+
+/// Returns the policy of a pod that may connect to 127.0.0.1, with these answers to its lookups.
+fn policy_with(answers: &Arc<Answers>) -> AddressPolicy {
+    let names = Names::Scripted(answers.clone());
+    AddressPolicy { names, ..AddressPolicy::for_pod("acme", ranges(&["127.0.0.1/32"])) }
+}
+
+/// The connection uses the address that was checked: a second lookup between check and connection would have the next answer.
+#[tokio::test]
+async fn a_name_that_changes_its_address_after_the_check_is_refused_at_the_next_connection() {
+    install_tls_provider();
+    let url = format!("http://api.attacker.example:{}/", one_answer_a_connection());
+    let answers = Answers::new(&["127.0.0.1", "169.254.169.254", "127.0.0.1"]);
+    let options = ClientOptions { addresses: Some(policy_with(&answers)), ..ClientOptions::default() };
+    let client = client(&url, IDLE_TIMEOUT, options).unwrap();
+    assert_eq!(answers.left(), 3, "no name is resolved before a connection is made");
+    assert_eq!(ask(&client, &url).await.unwrap(), "ok");
+    assert_eq!(answers.left(), 2, "one lookup serves the check and the connection");
+    let refusal = ask(&client, &url).await.unwrap_err();
+    assert!(refusal.starts_with("api.attacker.example is at 169.254.169.254, a link-local"), "{refusal}");
+    assert_eq!(ask(&client, &url).await.unwrap(), "ok", "each connection is decided by its own lookup");
+}
+
+#[rstest]
+#[case::metadata("169.254.169.254", "a link-local, metadata or reserved address")]
+#[case::metadata_in_ipv6("fd00:ec2::254", "a link-local, metadata or reserved address")]
+#[case::another_tenant("10.96.0.7", "a private address")]
+#[case::the_node_itself("127.0.0.2", "a loopback address")]
+#[case::the_api_server("127.0.0.1", "the API server of the cluster")]
+#[tokio::test]
+async fn a_name_that_passes_the_check_of_the_url_is_refused_when_the_connection_is_made(
+    #[case] address: &str,
+    #[case] reason: &str,
+) {
+    install_tls_provider();
+    let url = format!("http://api.attacker.example:{}/", one_answer_a_connection());
+    let answers = Answers::new(&[address]);
+    let policy = policy_with(&answers).without_api_server(ApiServer::At(vec![Ipv4Addr::LOCALHOST.into()]));
+    assert_eq!(policy.refusal_before_lookup("api.attacker.example"), None);
+    let options = ClientOptions { addresses: Some(policy), ..ClientOptions::default() };
+    let client = client(&url, IDLE_TIMEOUT, options).unwrap();
+    let refusal = ask(&client, &url).await.unwrap_err();
+    assert!(refusal.contains(address) && refusal.contains(reason), "{refusal}");
+    assert_eq!(answers.left(), 0);
 }
 
 proptest! {
