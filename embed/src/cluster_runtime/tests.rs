@@ -12,9 +12,10 @@ use bloomery_crds::Digest;
 use bloomery_engine::Event;
 use bloomery_engine::event::{CallId, QuestionId};
 use bloomery_engine::line::{Chain, EventTime};
-use bloomery_testkit::api_server::ApiServer;
+use bloomery_testkit::api_server::{ApiServer, refusal};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use hyper::StatusCode;
 use kube::Config;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -260,6 +261,24 @@ async fn open_requests_have_the_rights_that_the_caller_lacks() {
     let patch = "the verb patch on skilljobs.bloomery.dev/refund";
     assert_eq!((missing.reply.as_deref(), missing.cancel.as_deref()), (Some(patch), Some(patch)));
     assert_eq!(missing.decide["finance"], "the verb approve on approvers.bloomery.dev/finance");
+}
+
+#[tokio::test]
+async fn a_caller_whom_a_policy_refuses_may_not_decide() {
+    let setup = Setup::new().await;
+    let path = setup.put_held_call(&Digest::of_bytes(b"{}"));
+    setup.api.admit(|write| {
+        let message = "a service account may not decide on an Approval";
+        let is_refused = write.user == "robot" && write.body["spec"]["decision"].is_object();
+        if is_refused { Err(refusal(StatusCode::FORBIDDEN, "Forbidden", message)) } else { Ok(()) }
+    });
+    let missing = setup.open("robot").await.open_requests("refund").await.unwrap().missing;
+    assert_eq!((missing.reply, missing.cancel), (None, None));
+    assert!(missing.decide["finance"].contains("a service account may not decide"), "{:?}", missing.decide);
+    let open = setup.open("ada").await.open_requests("refund").await.unwrap();
+    assert_eq!(open.missing, MissingRights::default());
+    // Finding this out decides nothing.
+    assert!(setup.api.get(&path)["spec"]["decision"].is_null());
 }
 
 #[tokio::test]
