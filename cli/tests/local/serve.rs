@@ -131,6 +131,27 @@ async fn a_restart_loses_nothing() {
 }
 
 #[tokio::test]
+async fn errors_name_what_requests_have() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let server = Server::start(&setup).await;
+    let first = server.post("/api/chat", GREETING).header("idempotency-key", "one").send().await.unwrap();
+    assert_eq!(first.status(), StatusCode::ACCEPTED);
+    let (unknown, unbound) = (r#"{"goal": "Greet", "skillSlug": "greter"}"#, r#"{"goal": "Explain it"}"#);
+    let other = r#"{"goal": "Thank", "skillSlug": "greeter"}"#;
+    for (body, key, status, says) in [
+        (unknown, "two", StatusCode::NOT_FOUND, "there is no Skill greter. Did you mean"),
+        (unbound, "two", StatusCode::BAD_REQUEST, "add to `resources` of `POST /api/chat`: codebase=PATH"),
+        (other, "one", StatusCode::UNPROCESSABLE_ENTITY, "with other parameters: use another `Idempotency-Key`"),
+        (unbound, "one", StatusCode::UNPROCESSABLE_ENTITY, "another Skill has a Job of the key"),
+    ] {
+        let response = server.post("/api/chat", body).header("idempotency-key", key).send().await.unwrap();
+        assert_eq!(response.status(), status, "{body}");
+        let problem = response.text().await.unwrap();
+        assert!(problem.contains(says) && !problem.contains("bootstrap"), "{problem}");
+    }
+}
+
+#[tokio::test]
 async fn no_file_outside_of_the_root_can_be_bound() {
     let setup = Setup::new(SAYS_HELLO).await;
     let server = Server::start(&setup).await;

@@ -28,25 +28,25 @@ const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund"
 const SOURCE: &str = "/namespaces/acme/skilljobs/refund/uid-1";
 
 /// An API server, and a runtime for it.
-struct Setup {
-    api: ApiServer,
+pub(super) struct Setup {
+    pub(super) api: ApiServer,
     runtime: ClusterRuntime,
 }
 
 impl Setup {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let api = ApiServer::default();
         let config = Config::new(api.serve().await.parse().unwrap());
         Self { api, runtime: ClusterRuntime::new(&config, Some("worker:1".into())).unwrap() }
     }
 
     /// Opens the namespace for a user, whom this program impersonates.
-    async fn open(&self, user: &str) -> ClusterTenant {
+    pub(super) async fn open(&self, user: &str) -> ClusterTenant {
         let caller = Caller::Impersonated { user: user.into(), groups: vec!["support".into()] };
         self.runtime.open("acme", caller).await.unwrap()
     }
 
-    fn put_job(&self, status: &Value) {
+    pub(super) fn put_job(&self, status: &Value) {
         self.api.put(
             JOB,
             json!({
@@ -125,7 +125,7 @@ fn worker(state: &Value, phase: &str) -> Value {
 }
 
 /// Returns the lines of a log, each with its line feed.
-fn lines(count: usize) -> Vec<String> {
+pub(super) fn lines(count: usize) -> Vec<String> {
     let mut chain = Chain::new(SOURCE);
     let stamp = || EventTime { time: "2027-01-15T08:00:00Z".into(), elapsed_ms: 1 };
     let event = |index| Event::ToolStarted { call: CallId::new(1, index) };
@@ -138,7 +138,7 @@ fn ended(events: u64) -> Value {
     })
 }
 
-fn running(events: u64) -> Value {
+pub(super) fn running(events: u64) -> Value {
     json!({"phase": "Running", "log": position(events)})
 }
 
