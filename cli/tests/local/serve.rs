@@ -7,18 +7,18 @@ use super::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
 use bloomery_testkit::greeter::ASKS;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStderr};
+use tokio::process::{Child, ChildStderr, Command};
 
 /// The parameters of a Job of the Skill `greeter`.
 const GREETING: &str = r#"{"goal": "Greet", "skillSlug": "greeter"}"#;
 
 /// A running server.
-struct Server {
+pub(super) struct Server {
     child: Child,
     /// The next lines of the server's standard error.
     stderr: Lines<BufReader<ChildStderr>>,
-    url: String,
-    token: String,
+    pub(super) url: String,
+    pub(super) token: String,
 }
 
 impl Server {
@@ -32,7 +32,12 @@ impl Server {
         setup.write("memory/greeter/skill.yaml", SKILL);
         let url = setup.url();
         let model = ["--model", "scripted", "--model-url", &url, "--patience", "5"];
-        let mut child = setup.command(&[&["serve", "--port", port], model.as_slice()].concat()).spawn().unwrap();
+        Self::listening(setup.command(&[&["serve", "--port", port], model.as_slice()].concat())).await
+    }
+
+    /// Starts a server with this command, and waits until it listens.
+    pub(super) async fn listening(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut next = async |prefix: &str| {
             let line = tokio::time::timeout(TIMEOUT, lines.next_line()).await.unwrap().unwrap().unwrap();
