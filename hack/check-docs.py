@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # First words of `sh` lines besides those that CHECKS knows.
-PROGRAMS = {"alias", "bloomery", "bloomery-e2e-model", "bloomery-e2e-orders", "cargo", "cat", "chmod", "curl", "docker", "export", "ln", "mkdir", "mv", "source"}
+PROGRAMS = {"alias", "bloomery", "bloomery-e2e-model", "bloomery-e2e-orders", "cargo", "cat", "cd", "chmod", "cp", "curl", "docker", "export", "ln", "mkdir", "mv", "source"}
 RESOURCES = {
     "skill", "skills", "skilljob", "skilljobs", "sj", "model", "models", "approval", "approvals", "apr",
     "crd", "deployment", "events", "job.batch", "namespace", "networkpolicies", "pods", "pod", "pvc", "role", "rolebinding", "secret", "serviceaccount", "token",

@@ -167,6 +167,7 @@ test('a Job is started, watched, answered and approved, and no text of a model r
   await startJob('Write a note');
   await see('This Job waits for people');
   await see('Which name? <img src=x onerror="document.title=\'hit\'">');
+  await see('note 1 of 2');
   await inspect('question');
   await find('textbox', 'Answer').fill('Ada');
   await find('button', 'Send the answer').click();
@@ -179,7 +180,7 @@ test('a Job is started, watched, answered and approved, and no text of a model r
   await see('The answer passed every gate.');
   await see('It is written. <img src=x onerror="document.title=\'hit\'"><script>document.title=\'hit\'</script>');
   for (const text of ['Live', 'Waits for a decision', 'This Job waits for people', 'Cancel the Job']) await miss(text);
-  for (const text of ['Opening', 'Work', 'Finalization', 'Budgets', 'of 8', 'of 10', 'approved it for owner']) await see(text);
+  for (const text of ['note 2 of 2', 'Opening', 'Work', 'Finalization', 'Budgets', 'of 8', 'of 10', 'approved it for owner']) await see(text);
   assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main script').length), 0);
   assert.equal(await page.title(), 'Write a note · Bloomery');
   await inspect('ended');

@@ -21,10 +21,11 @@ use crate::local::DEFAULT_SKILL;
 use crate::local::key::key_fault;
 use crate::local::memory;
 use crate::requests::OpenRequests;
-use crate::run::limits;
 use crate::run::options::RunOptions;
+use crate::run::{limits, skill};
 use crate::runtime::{Runtime, Tenant};
 use crate::skill::{SkillState, SkillTool};
+use bloomery_crds::nearest;
 use bloomery_skills::names::name_fault;
 use futures::stream::BoxStream;
 use shared::Shared;
@@ -195,9 +196,12 @@ impl Tenant for LocalTenant {
     }
 
     async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
-        check_skill(skill)?;
         let skill = skill.to_owned();
-        self.shared.blocking(move |options| skills::tools(options, &skill)).await
+        let tools = move |options: &RunOptions| {
+            check_skill(options, &skill)?;
+            skills::tools(options, &skill)
+        };
+        self.shared.blocking(tools).await
     }
 
     async fn events(&self, job: &str, after: Cursor) -> Result<Self::Events, Error> {
@@ -216,12 +220,12 @@ impl Tenant for LocalTenant {
 /// Returns the options of a new Job.
 ///
 /// # Errors
-/// If the key or the name of the Skill is invalid, or another Skill has a Job of the key.
+/// If the key or the name of the Skill is invalid, there is no such Skill, or another Skill has a Job of the key.
 fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
     let NewJob { goal, skill, resources, limits, key, continues } = job;
     // A path would name a file outside of the memory.
     let skill = skill.unwrap_or_else(|| DEFAULT_SKILL.to_owned());
-    check_skill(&skill)?;
+    check_skill(tenant, &skill)?;
     for key in key.iter().chain(&continues) {
         if let Some(fault) = key_fault(key) {
             return Err(Error::invalid(format!("a key of a Job {fault}")));
@@ -233,7 +237,7 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
             .iter()
             .any(|directory| directory.name != skill && directory.log(key).is_dir())
     {
-        let message = format!("another Skill has a Job of the key {key}: use another key");
+        let message = format!("another Skill has a Job of the key {key}: use another `options.run_key`");
         return Err(Error::new(ErrorKind::Conflict, message));
     }
     Ok(RunOptions {
@@ -248,10 +252,19 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
     })
 }
 
-/// Checks that a text is the name of a Skill, and not a file.
-fn check_skill(name: &str) -> Result<(), Error> {
-    match name_fault(name) {
-        None => Ok(()),
-        Some(fault) => Err(Error::invalid(format!("the name of the Skill is invalid: it {fault}"))),
+/// Checks that a text is the name of a Skill of the tenant, and not a file.
+///
+/// # Errors
+/// If it is no name, or there is no such Skill.
+fn check_skill(tenant: &RunOptions, name: &str) -> Result<(), Error> {
+    if let Some(fault) = name_fault(name) {
+        return Err(Error::invalid(format!("the name of the Skill is invalid: it {fault}")));
     }
+    if tenant.bootstrap || skill::exists(&tenant.memory, name) {
+        return Ok(());
+    }
+    let known: Vec<String> = skill::known_names(&tenant.memory).into_iter().collect();
+    let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
+    let message = format!("there is no Skill {name}.{near} The Skills are {}", known.join(", "));
+    Err(Error::new(ErrorKind::NotFound, message))
 }

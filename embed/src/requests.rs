@@ -21,7 +21,7 @@ pub struct OpenRequests {
 }
 
 /// The rights that a caller lacks for a Job. Each is a clause that names the right, such as `the verb approve on
-/// approvals.bloomery.dev/finance`. A runtime that does not know whether the caller has a right leaves it out: it checks each input in any
+/// approvers.bloomery.dev/finance`, or that says which policy refuses the caller. A runtime that does not know whether the caller has a right leaves it out: it checks each input in any
 /// case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,8 +6,8 @@ use crate::session::Session;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use bloomery_embed::{Cursor, JobStatus, Runtime, Tenant};
-use futures::StreamExt;
+use bloomery_embed::{Cursor, JobEvent, JobStatus, Runtime, Tenant};
+use futures::{Stream, StreamExt};
 use std::time::Duration;
 
 /// The header with the id of the last event that a client has.
@@ -42,11 +42,19 @@ async fn has_all<T: Tenant>(tenant: &T, job: &str, after: Cursor) -> Result<bool
 /// # Errors
 /// If the Job cannot be followed.
 pub(crate) async fn stream<T: Tenant>(tenant: &T, job: &str, after: Cursor) -> Result<Response, Problem> {
-    let events = tenant.events(job, after).await?.map(|event| match event {
+    Ok(respond(tenant.events(job, after).await?, HEARTBEAT))
+}
+
+/// Returns the response with these events, with a heartbeat after each interval without an event.
+fn respond(
+    events: impl Stream<Item = Result<JobEvent, bloomery_embed::Error>> + Send + 'static,
+    heartbeat: Duration,
+) -> Response {
+    let events = events.map(|event| match event {
         Ok(event) => Event::default().id(event.seq.to_string()).event(&event.kind).json_data(&event),
         Err(error) => Event::default().event("problem").json_data(Problem::from(error)),
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
+    Sse::new(events).keep_alive(KeepAlive::new().interval(heartbeat)).into_response()
 }
 
 /// Returns the position of a client. A client without one begins with the first event.
@@ -58,4 +66,19 @@ fn cursor(headers: &HeaderMap) -> Result<Cursor, Problem> {
     let invalid = |fault: String| Problem::new(StatusCode::BAD_REQUEST, format!("The header Last-Event-ID: {fault}."));
     let text = value.to_str().map_err(|_| invalid("it has other characters than visible ASCII".to_owned()))?;
     text.parse().map_err(|fault: bloomery_embed::InvalidCursor| invalid(fault.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::stream;
+
+    #[tokio::test]
+    async fn a_silent_stream_has_heartbeats() {
+        let silent = stream::pending::<Result<JobEvent, bloomery_embed::Error>>();
+        let body = respond(silent, Duration::from_millis(1)).into_body().into_data_stream();
+        let chunks: Vec<_> = body.take(2).map(Result::unwrap).collect().await;
+        // A line that begins with a colon is a comment.
+        assert_eq!(chunks, [":\n\n"; 2]);
+    }
 }

@@ -86,9 +86,28 @@ impl From<bloomery_embed::Error> for Problem {
             format!("{file}:{}:{}: {}", finding.line, finding.column, finding.message)
         });
         let detail = std::iter::once(message).chain(findings).collect::<Vec<_>>().join("\n");
-        // Requests have the same names, without the place of the field.
-        Self::new(status, with_option_names(&detail, |field| Some(format!("`{field}`"))))
+        Self::new(status, with_option_names(&detail, |field| Some(name_of_option(field))))
     }
+}
+
+/// Returns the name that a client knows for an option in a message: that of a field or a header of a request, or of an option of the server.
+fn name_of_option(field: &str) -> String {
+    let name = match field {
+        "run_key" => "`Idempotency-Key`",
+        "skill" => "`skillSlug`",
+        // Messages say what to add to this option. The chat API of OpenAI has no such field.
+        "resources" => "to `resources` of `POST /api/chat`:",
+        "allow_scripts" => "`--allow-scripts` of `bloomery serve`",
+        "mcp.command" => "`--mcp-command` of `bloomery serve`",
+        "mcp.env" => "`--mcp-env` of `bloomery serve`",
+        "mcp.url" => "`--mcp` of `bloomery serve`",
+        "memory" => "`--memory` of `bloomery serve`",
+        "model.api_key_file" => "`--api-key-file` of `bloomery serve`",
+        "model.model_url" => "`--model-url` of `bloomery serve`",
+        "model.provider" => "`--provider` of `bloomery serve`",
+        _ => return format!("`{field}`"),
+    };
+    name.to_owned()
 }
 
 impl IntoResponse for Problem {
@@ -115,4 +134,20 @@ pub(crate) fn not_found(uri: &Uri) -> Problem {
 /// Returns the problem of a method that a resource does not have.
 pub(crate) fn method_not_allowed(method: &Method, uri: &Uri) -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} has no method {method}.", uri.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_embed::Error;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::field("`options.limits` steps: must be more than 0", "`limits` steps: must be more than 0")]
+    #[case::header("use another `options.run_key`", "use another `Idempotency-Key`")]
+    #[case::resource("add `options.resources` notes=PATH.", "add to `resources` of `POST /api/chat`: notes=PATH.")]
+    #[case::server("name another one with `options.memory`", "name another one with `--memory` of `bloomery serve`")]
+    fn a_problem_names_what_the_client_or_the_server_has(#[case] message: &str, #[case] detail: &str) {
+        assert_eq!(Problem::from(Error::invalid(message)).detail(), detail);
+    }
 }

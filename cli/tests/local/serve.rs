@@ -7,18 +7,18 @@ use super::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
 use bloomery_testkit::greeter::ASKS;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStderr};
+use tokio::process::{Child, ChildStderr, Command};
 
 /// The parameters of a Job of the Skill `greeter`.
 const GREETING: &str = r#"{"goal": "Greet", "skillSlug": "greeter"}"#;
 
 /// A running server.
-struct Server {
+pub(super) struct Server {
     child: Child,
     /// The next lines of the server's standard error.
     stderr: Lines<BufReader<ChildStderr>>,
-    url: String,
-    token: String,
+    pub(super) url: String,
+    pub(super) token: String,
 }
 
 impl Server {
@@ -32,7 +32,12 @@ impl Server {
         setup.write("memory/greeter/skill.yaml", SKILL);
         let url = setup.url();
         let model = ["--model", "scripted", "--model-url", &url, "--patience", "5"];
-        let mut child = setup.command(&[&["serve", "--port", port], model.as_slice()].concat()).spawn().unwrap();
+        Self::listening(setup.command(&[&["serve", "--port", port], model.as_slice()].concat())).await
+    }
+
+    /// Starts a server with this command, and waits until it listens.
+    pub(super) async fn listening(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut next = async |prefix: &str| {
             let line = tokio::time::timeout(TIMEOUT, lines.next_line()).await.unwrap().unwrap().unwrap();
@@ -128,6 +133,27 @@ async fn a_restart_loses_nothing() {
     let events = events.await.unwrap();
     assert_eq!(id(&events), id(&asked) + 1);
     assert!(events.contains("event: user.replied\n") && events.contains("event: conversation.finished\n"), "{events}");
+}
+
+#[tokio::test]
+async fn errors_name_what_requests_have() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let server = Server::start(&setup).await;
+    let first = server.post("/api/chat", GREETING).header("idempotency-key", "one").send().await.unwrap();
+    assert_eq!(first.status(), StatusCode::ACCEPTED);
+    let (unknown, unbound) = (r#"{"goal": "Greet", "skillSlug": "greter"}"#, r#"{"goal": "Explain it"}"#);
+    let other = r#"{"goal": "Thank", "skillSlug": "greeter"}"#;
+    for (body, key, status, says) in [
+        (unknown, "two", StatusCode::NOT_FOUND, "there is no Skill greter. Did you mean"),
+        (unbound, "two", StatusCode::BAD_REQUEST, "add to `resources` of `POST /api/chat`: codebase=PATH"),
+        (other, "one", StatusCode::UNPROCESSABLE_ENTITY, "with other parameters: use another `Idempotency-Key`"),
+        (unbound, "one", StatusCode::UNPROCESSABLE_ENTITY, "another Skill has a Job of the key"),
+    ] {
+        let response = server.post("/api/chat", body).header("idempotency-key", key).send().await.unwrap();
+        assert_eq!(response.status(), status, "{body}");
+        let problem = response.text().await.unwrap();
+        assert!(problem.contains(says) && !problem.contains("bootstrap"), "{problem}");
+    }
 }
 
 #[tokio::test]

@@ -5,9 +5,9 @@ pub mod select;
 
 use super::{Cluster, Right, state};
 use crate::error::{Error, ErrorKind};
-use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, Job};
+use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, ApprovalVerdict, Job};
 use jiff::Timestamp;
-use kube::api::Patch;
+use kube::api::{Patch, PatchParams};
 use kube::core::DeserializeGuard;
 use kube::{Api, ResourceExt};
 use select::NameMatch;
@@ -127,11 +127,7 @@ impl Client {
     /// If the Approval has changed since it was shown, or the API server refuses the decision.
     pub async fn decide(&self, shown: &Approval, decision: ApprovalDecision) -> Result<Approval, Error> {
         let name = shown.name_any();
-        let patch = json!({
-            "metadata": { "uid": shown.uid(), "resourceVersion": shown.resource_version() },
-            "spec": { "decision": decision },
-        });
-        match self.approvals.patch(&name, &self.cluster.patch_params(), &Patch::Merge(&patch)).await {
+        match self.write(shown, &decision, &self.cluster.patch_params()).await {
             Ok(mut decided) => {
                 decided.metadata.managed_fields = None;
                 Ok(decided)
@@ -144,6 +140,31 @@ impl Client {
                 Err(self.with_missing_rights(rights::to_decide(&shown.spec.approver, Some(&name)), refused).await?)
             }
             Err(error) => Err(self.cluster.request_error(&format!("deciding on {name}"), &error)),
+        }
+    }
+
+    /// Writes a decision on an Approval, if the Approval has not changed.
+    async fn write(
+        &self,
+        shown: &Approval,
+        decision: &ApprovalDecision,
+        params: &PatchParams,
+    ) -> kube::Result<Approval> {
+        let patch = json!({
+            "metadata": { "uid": shown.uid(), "resourceVersion": shown.resource_version() },
+            "spec": { "decision": decision },
+        });
+        self.approvals.patch(&shown.name_any(), params, &Patch::Merge(&patch)).await
+    }
+
+    /// Returns the message with which the API server refuses decisions of this user on an Approval, for example by an admission policy.
+    /// A dry run asks for it, and changes nothing. Returns `None` if decisions are not refused, or if this cannot be checked.
+    pub async fn refusal(&self, approval: &Approval) -> Option<String> {
+        let by = self.cluster.user().await.ok()?;
+        let decision = ApprovalDecision { verdict: ApprovalVerdict::Deny, by, reason: None };
+        match self.write(approval, &decision, &self.cluster.patch_params().dry_run()).await {
+            Err(kube::Error::Api(status)) if status.code == 403 => Some(status.message.clone()),
+            _ => None,
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) fn check_same(existing: &Job, wanted: &Job) -> Result<(), Error> {
     if parameters(existing) == parameters(wanted) {
         return Ok(());
     }
-    let message = format!("the Job {} has other parameters: use another key", existing.name_any());
+    let message = format!("the Job {} has other parameters: use another `options.run_key`", existing.name_any());
     Err(Error::new(ErrorKind::Conflict, message))
 }
 

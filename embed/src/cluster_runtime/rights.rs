@@ -1,5 +1,6 @@
 //! The rights that a caller lacks for the input of a Job.
 
+use crate::cluster::approvals::Client;
 use crate::cluster::approvals::rights::to_decide;
 use crate::cluster::{Cluster, Right};
 use crate::requests::MissingRights;
@@ -14,10 +15,20 @@ pub(super) async fn missing(cluster: &Cluster, job: &Job, approvals: &[Approval]
     let mut decide = BTreeMap::new();
     for approval in approvals {
         let approver = &approval.spec.approver;
-        let missing = describe_missing(cluster, to_decide(approver, Some(&approval.name_any()))).await;
+        let missing = match describe_missing(cluster, to_decide(approver, Some(&approval.name_any()))).await {
+            // An admission policy may refuse a user who has the rights, such as a service account.
+            None => refused_by_policy(cluster, approval).await,
+            missing => missing,
+        };
         decide.extend(missing.map(|missing| (approver.clone(), missing)));
     }
     MissingRights { cancel: reply.clone(), reply, decide }
+}
+
+/// Describes the consent of the API server that the caller lacks, if the API server refuses decisions of the caller on an Approval.
+async fn refused_by_policy(cluster: &Cluster, approval: &Approval) -> Option<String> {
+    let message = Client::new(cluster.clone()).refusal(approval).await?;
+    Some(format!("the consent of the API server, which says: {message}"))
 }
 
 /// Describes the rights that the caller lacks. Returns `None` if the caller has all of them, or if they cannot be checked.

@@ -104,11 +104,7 @@ async fn reauthorize(cluster: &Cluster, job: &Job) -> Result<Job, Error> {
 /// Returns the events for a client. The caller has read the Job and called [`authorize`] just before.
 pub(super) fn stream(subscription: Subscription) -> BoxStream<'static, Result<JobEvent, Error>> {
     let (sender, receiver) = channel(CAPACITY);
-    let changes = subscription.place.feed.changes();
-    let (next_check, overdue_at) = (Instant::now() + CHECK_INTERVAL, Some(Instant::now() + DELIVERY_TIME));
-    let ready = VecDeque::new();
-    let pump = Pump { subscription, changes, ready, past: None, next_check, overdue_at, has_ended: false };
-    let task = Task(tokio::spawn(pump.run(sender)).abort_handle());
+    let task = Task(tokio::spawn(Pump::new(subscription).run(sender, MAX_DELAY)).abort_handle());
     Box::pin(stream::unfold(Some((receiver, task)), receive))
 }
 
@@ -129,8 +125,16 @@ async fn receive(receiving: Receiving) -> Option<(Result<JobEvent, Error>, Recei
 }
 
 impl Pump {
-    /// Sends the events until the Job or the subscription ends. A client that is too slow finds the channel closed.
-    async fn run(mut self, sender: Sender<Item>) {
+    fn new(subscription: Subscription) -> Self {
+        let changes = subscription.place.feed.changes();
+        let now = Instant::now();
+        let (next_check, overdue_at) = (now + CHECK_INTERVAL, Some(now + DELIVERY_TIME));
+        Self { subscription, changes, ready: VecDeque::new(), past: None, next_check, overdue_at, has_ended: false }
+    }
+
+    /// Sends the events until the Job or the subscription ends. A client that takes longer than `max_delay` for an event finds the channel
+    /// closed.
+    async fn run(mut self, sender: Sender<Item>, max_delay: Duration) {
         loop {
             let item = match self.next().await {
                 Ok(Some(event)) => Item::Event(event),
@@ -144,7 +148,7 @@ impl Pump {
                 }
                 Item::Error(_) | Item::End => true,
             };
-            if sender.send_timeout(item, MAX_DELAY).await.is_err() || is_end {
+            if sender.send_timeout(item, max_delay).await.is_err() || is_end {
                 return;
             }
         }
@@ -240,6 +244,8 @@ impl Pump {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster_runtime::ClusterTenant;
+    use crate::cluster_runtime::tests::{Setup, lines, running};
     use bloomery_engine::Event;
     use bloomery_engine::event::CallId;
     use bloomery_engine::line::{Entry, EventTime};
@@ -265,5 +271,46 @@ mod tests {
         assert_eq!(events.remove(0), Ok(event));
         assert_eq!(events.pop().map(|last| last.unwrap_err().kind), expected);
         assert!(events.is_empty());
+    }
+
+    /// Returns a subscription to a running Job after an event. Three events of the Job are there.
+    async fn subscription(setup: &Setup, seq: u64) -> Subscription {
+        setup.put_job(&running(0));
+        let ClusterTenant { shared, cluster } = setup.open("ada").await;
+        let job = Client::new(cluster.clone()).job("refund").await.unwrap();
+        let place = shared.hub.enter(&cluster, &job);
+        for line in lines(3) {
+            place.feed.add(line.trim_end().as_bytes()).unwrap();
+        }
+        Subscription { cluster, job, place, image: None, seq }
+    }
+
+    #[rstest]
+    #[case::on_the_events("get pods/log", "the verb get on pods/log")]
+    #[case::on_the_job("get skilljobs", "the verb get on skilljobs")]
+    #[tokio::test]
+    async fn a_right_that_is_withdrawn_ends_the_stream(#[case] right: &str, #[case] says: &str) {
+        let setup = Setup::new().await;
+        let mut pump = Pump::new(subscription(&setup, 0).await);
+        assert_eq!(pump.next().await.unwrap().unwrap().seq, 1);
+        setup.api.deny(&[right]);
+        pump.next_check = Instant::now();
+        let error = pump.next().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Forbidden);
+        assert!(error.message.contains(says), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_slow_client_is_dropped_and_goes_on_after_its_last_event() {
+        let setup = Setup::new().await;
+        let (sender, receiver) = channel(1);
+        // The client takes nothing, so there is no room for the second event.
+        Pump::new(subscription(&setup, 0).await).run(sender, Duration::ZERO).await;
+        let task = Task(tokio::spawn(async {}).abort_handle());
+        let events: Vec<_> = stream::unfold(Some((receiver, task)), receive).collect().await;
+        let [Ok(last), Err(error)] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((last.seq, error.kind), (1, ErrorKind::Unavailable));
+        let mut rest = Pump::new(subscription(&setup, last.seq).await);
+        assert_eq!(rest.next().await.unwrap().unwrap().seq, 2);
     }
 }

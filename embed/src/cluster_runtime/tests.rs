@@ -12,9 +12,10 @@ use bloomery_crds::Digest;
 use bloomery_engine::Event;
 use bloomery_engine::event::{CallId, QuestionId};
 use bloomery_engine::line::{Chain, EventTime};
-use bloomery_testkit::api_server::ApiServer;
+use bloomery_testkit::api_server::{ApiServer, refusal};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use hyper::StatusCode;
 use kube::Config;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -27,25 +28,25 @@ const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund"
 const SOURCE: &str = "/namespaces/acme/skilljobs/refund/uid-1";
 
 /// An API server, and a runtime for it.
-struct Setup {
-    api: ApiServer,
+pub(super) struct Setup {
+    pub(super) api: ApiServer,
     runtime: ClusterRuntime,
 }
 
 impl Setup {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let api = ApiServer::default();
         let config = Config::new(api.serve().await.parse().unwrap());
         Self { api, runtime: ClusterRuntime::new(&config, Some("worker:1".into())).unwrap() }
     }
 
     /// Opens the namespace for a user, whom this program impersonates.
-    async fn open(&self, user: &str) -> ClusterTenant {
+    pub(super) async fn open(&self, user: &str) -> ClusterTenant {
         let caller = Caller::Impersonated { user: user.into(), groups: vec!["support".into()] };
         self.runtime.open("acme", caller).await.unwrap()
     }
 
-    fn put_job(&self, status: &Value) {
+    pub(super) fn put_job(&self, status: &Value) {
         self.api.put(
             JOB,
             json!({
@@ -124,7 +125,7 @@ fn worker(state: &Value, phase: &str) -> Value {
 }
 
 /// Returns the lines of a log, each with its line feed.
-fn lines(count: usize) -> Vec<String> {
+pub(super) fn lines(count: usize) -> Vec<String> {
     let mut chain = Chain::new(SOURCE);
     let stamp = || EventTime { time: "2027-01-15T08:00:00Z".into(), elapsed_ms: 1 };
     let event = |index| Event::ToolStarted { call: CallId::new(1, index) };
@@ -137,7 +138,7 @@ fn ended(events: u64) -> Value {
     })
 }
 
-fn running(events: u64) -> Value {
+pub(super) fn running(events: u64) -> Value {
     json!({"phase": "Running", "log": position(events)})
 }
 
@@ -260,6 +261,24 @@ async fn open_requests_have_the_rights_that_the_caller_lacks() {
     let patch = "the verb patch on skilljobs.bloomery.dev/refund";
     assert_eq!((missing.reply.as_deref(), missing.cancel.as_deref()), (Some(patch), Some(patch)));
     assert_eq!(missing.decide["finance"], "the verb approve on approvers.bloomery.dev/finance");
+}
+
+#[tokio::test]
+async fn a_caller_whom_a_policy_refuses_may_not_decide() {
+    let setup = Setup::new().await;
+    let path = setup.put_held_call(&Digest::of_bytes(b"{}"));
+    setup.api.admit(|write| {
+        let message = "a service account may not decide on an Approval";
+        let is_refused = write.user == "robot" && write.body["spec"]["decision"].is_object();
+        if is_refused { Err(refusal(StatusCode::FORBIDDEN, "Forbidden", message)) } else { Ok(()) }
+    });
+    let missing = setup.open("robot").await.open_requests("refund").await.unwrap().missing;
+    assert_eq!((missing.reply, missing.cancel), (None, None));
+    assert!(missing.decide["finance"].contains("a service account may not decide"), "{:?}", missing.decide);
+    let open = setup.open("ada").await.open_requests("refund").await.unwrap();
+    assert_eq!(open.missing, MissingRights::default());
+    // Finding this out decides nothing.
+    assert!(setup.api.get(&path)["spec"]["decision"].is_null());
 }
 
 #[tokio::test]

@@ -294,7 +294,7 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
         return Ok(());
     }
     let message = format!(
-        "the Skill {} already has a Job {key} with other parameters: use another `options.run_key`, or resume that Job",
+        "the Skill {} already has a Job {key} with other parameters: use another `options.run_key`",
         directory.name
     );
     Err(Error::new(ErrorKind::Conflict, message))

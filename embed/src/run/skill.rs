@@ -171,6 +171,13 @@ pub fn known_names(memory: &Path) -> BTreeSet<String> {
     memory::skill_names(memory).into_iter().chain(templates::names().map(str::to_owned)).collect()
 }
 
+/// Returns whether the memory or the templates have a Skill of this name. A file that cannot be examined counts, because reading it returns
+/// the reason.
+pub fn exists(memory: &Path, name: &str) -> bool {
+    let file = SkillDirectory::new(memory, name).dir.join(SKILL_FILE);
+    file.try_exists().unwrap_or(true) || templates::names().any(|known| known == name)
+}
+
 /// Returns the message for a name that is neither a Skill in the memory nor a template.
 fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
