@@ -85,7 +85,7 @@ impl TenantLimits {
         let name = fault(self.models.as_deref(), ("model", Some(&model.model)), ("use the models", is_named));
         let urls = [("baseUrl", Some(&model.base_url)), ("proxy", model.proxy.as_ref())];
         let may = ("use the URLs that begin with", is_or_is_below);
-        let urls = urls.into_iter().filter_map(|asked| fault(self.model_urls.as_deref(), asked, may));
+        let urls = urls.into_iter().filter_map(|asked| prefix_fault(self.model_urls.as_deref(), asked, may));
         name.into_iter().chain(urls).collect()
     }
 
@@ -120,7 +120,7 @@ impl TenantLimits {
             ("scripts.image", skill.scripts.as_ref().map(|scripts| &scripts.image)),
         ];
         let may = ("run images that begin with", is_image_of);
-        images.into_iter().filter_map(|asked| fault(self.images.as_deref(), asked, may)).collect()
+        images.into_iter().filter_map(|asked| prefix_fault(self.images.as_deref(), asked, may)).collect()
     }
 }
 
@@ -213,6 +213,32 @@ fn fault(
     }
     let is_allowed = list.iter().any(|allowed| allows(asked, allowed));
     (!is_allowed).then(|| format!("spec.{field}: the namespace may {may} {}, and not {asked}.", list.join(" or ")))
+}
+
+/// Like [`fault`], for an image or a URL, which entries allow by their prefix: also describes one that may lead out of the prefix.
+fn prefix_fault(
+    list: Option<&[String]>,
+    (field, asked): (&str, Option<&String>),
+    may: (&str, impl Fn(&str, &str) -> bool),
+) -> Option<String> {
+    fault(list, (field, asked), may).or_else(|| {
+        list?;
+        let asked = asked.filter(|asked| may_leave_prefix(asked))?;
+        Some(format!(
+            "spec.{field}: the namespace allows prefixes, so a backslash, a control character, %25 and the segments . and .. \
+             are refused, also percent-encoded, and it is {asked}."
+        ))
+    })
+}
+
+/// Returns whether a client or a server may resolve an image or a URL to a path that does not begin with its first segments. The admission
+/// policy decides the same.
+fn may_leave_prefix(asked: &str) -> bool {
+    let decoded = asked.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
+    // An encoded percent sign could hide an encoded dot from one decoder and not from the next. Some servers cut segments at a semicolon.
+    decoded.contains("%25")
+        || decoded.contains(|found: char| found == '\\' || found.is_ascii_control())
+        || decoded.split(['/', ';']).any(|segment| matches!(segment, "." | ".."))
 }
 
 /// Returns whether an image is an allowed entry, or is below it, or is a tag or digest of it. The admission policy decides the same.
@@ -391,6 +417,8 @@ mod tests {
         let fault =
             "spec.scripts.image: the namespace may run images that begin with registry.example/team, and not busybox.";
         assert_eq!(exceeded("busybox"), [fault]);
+        let [above]: [String; 1] = exceeded("registry.example/team/../evil:1").try_into().unwrap();
+        assert!(above.starts_with("spec.scripts.image: the namespace allows prefixes"), "{above}");
     }
 
     fn limits_of_images() -> TenantLimits {
@@ -410,6 +438,26 @@ mod tests {
     }
 
     #[rstest]
+    #[case("http://model:8080/team-a/../v1", true)]
+    #[case("http://model:8080/team-a/..", true)]
+    #[case("http://model:8080/team-a/./v1", true)]
+    #[case("http://model:8080/team-a/%2e%2E/v1", true)]
+    #[case("http://model:8080/team-a/.%2e/v1", true)]
+    #[case("http://model:8080/team-a/..%2Fv1", true)]
+    #[case("http://model:8080/team-a/..\\v1", true)]
+    #[case("http://model:8080/team-a/%5C..%5cv1", true)]
+    #[case("http://model:8080/team-a/.\t./v1", true)]
+    #[case("http://model:8080/team-a/%252e%252e/v1", true)]
+    #[case("http://model:8080/team-a/..;a=b/v1", true)]
+    #[case("registry.example/team/../evil/x:1", true)]
+    #[case("http://model.acme.svc:8080/team-a/v1.2/...", false)]
+    #[case("http://model:8080/team-a/my..model/%20", false)]
+    #[case("registry.example/team/server:1.2", false)]
+    fn what_may_lead_out_of_its_prefix_is_found(#[case] asked: &str, #[case] expected: bool) {
+        assert_eq!(may_leave_prefix(asked), expected);
+    }
+
+    #[rstest]
     #[case::within(&[], ("gpt-5-mini", "https://api.example/v1", None), &[])]
     #[case::below(&[], ("claude-sonnet-5", "https://api.example/v1/eu", Some("https://gateway.example/a")), &[])]
     #[case::beyond_all(
@@ -426,6 +474,18 @@ mod tests {
         &[("bloomery.dev/allowed-models", "*"), ("bloomery.dev/allowed-model-urls", "http://model.acme.svc")],
         ("gpt-5", "https://api.example/v1", Some("http://model.acme.svc/x")),
         &["spec.baseUrl: the namespace may use the URLs that begin with http://model.acme.svc, and not https://api.example/v1."],
+    )]
+    #[case::above_the_prefix(
+        &[], ("gpt-5-mini", "https://api.example/v1/../v2", Some("https://gateway.example/%2e%2e")),
+        &[
+            "spec.baseUrl: the namespace allows prefixes, so a backslash, a control character, %25 and the segments . and .. \
+             are refused, also percent-encoded, and it is https://api.example/v1/../v2.",
+            "spec.proxy: the namespace allows prefixes, so a backslash, a control character, %25 and the segments . and .. \
+             are refused, also percent-encoded, and it is https://gateway.example/%2e%2e.",
+        ],
+    )]
+    #[case::everything_is_allowed(
+        &[("bloomery.dev/allowed-model-urls", "*")], ("gpt-5-mini", "https://api.example/v1/../v2", None), &[],
     )]
     #[case::nothing_is_allowed(
         &[("bloomery.dev/allowed-models", "")], ("claude-sonnet-5", "https://api.example/v1", None),

@@ -1,4 +1,4 @@
-//! The admission policies: who creates worker pods, who gets their tokens, and who may name a Secret.
+//! The admission policies: who creates worker pods and changes their labels, who gets their tokens, and who may name a Secret.
 
 use bloomery_crds::names::{self, REPORT_AUDIENCE};
 use bloomery_crds::outcome::Phase;
@@ -6,7 +6,7 @@ use bloomery_crds::v1alpha1::JobStatus;
 use bloomery_e2e::harness::admission::ObjectApi;
 use bloomery_e2e::harness::{JobHandle, Refusal, Tenant, Turn, call, conversation, story, supervised, typed};
 use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{Binding, Pod, ServiceAccount};
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -109,6 +109,58 @@ async fn only_a_kubelet_gets_the_token_of_a_worker() {
         // A kubelet also needs the right, which it has for the pods of its node.
         let kubelet = &["system:masters", "system:nodes"];
         request("a-kubelet", kubelet, REPORT_AUDIENCE).await.expect("a token for reports");
+    })
+    .await;
+}
+
+/// A pod that never runs, with the labels by which the network policies of an MCP server select it.
+fn server_pod() -> Pod {
+    let labels = json!({
+        names::LABEL_MANAGED_BY: names::MANAGER, names::LABEL_COMPONENT: "mcp", names::LABEL_SKILL: "cs-tier-1",
+    });
+    let container = json!({
+        "name": "c", "image": "localhost/none:1",
+        "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
+    });
+    typed(json!({
+        "metadata": {"name": "server", "labels": labels},
+        "spec": {
+            "schedulingGates": [{"name": "acme.io/never"}], "containers": [container],
+            "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+        },
+    }))
+}
+
+#[tokio::test]
+async fn only_the_operator_changes_the_labels_by_which_policies_select_a_pod() {
+    story(async |tenant| {
+        tenant.create(server_pod()).await;
+        tenant.bind("lea@acme.io", "edit", "skills").await;
+        let editor = tenant.seen_by("lea@acme.io", &[]).await.api::<Pod>();
+        let admin = tenant.api::<Pod>();
+        let why = "only the operator may set or change the labels of a pod by which network policies select it";
+        let parameters = PatchParams::default();
+        for (label, value) in [
+            (names::LABEL_MANAGED_BY, Value::Null),
+            (names::LABEL_SKILL, json!("other")),
+            (names::LABEL_SKILL, Value::Null),
+            (names::LABEL_COMPONENT, json!("worker")),
+        ] {
+            let change = json!({"metadata": {"labels": {label: value}}});
+            let patch = Patch::Merge(&change);
+            assert!(refused(editor.patch("server", &parameters, &patch).await).contains(why), "{change}");
+            assert!(refused(admin.patch_status("server", &parameters, &patch).await).contains(why), "{change}");
+        }
+        // The API server would copy the labels of a Binding to the pod.
+        let target = json!({"apiVersion": "v1", "kind": "Node", "name": "none"});
+        let labels = json!({names::LABEL_SKILL: "other"});
+        let binding: Binding = typed(json!({"metadata": {"name": "server", "labels": labels}, "target": target}));
+        let bound =
+            admin.create_subresource::<Binding, Value>("binding", "server", &PostParams::default(), &binding).await;
+        assert!(refused(bound).contains(why));
+
+        let other = json!({"metadata": {"labels": {"team": "a"}}});
+        editor.patch("server", &parameters, &Patch::Merge(&other)).await.expect("other labels may change");
     })
     .await;
 }

@@ -102,6 +102,29 @@ fn claim(name: &str) -> Value {
     })
 }
 
+/// A Skill without server, with these labels.
+fn skill(labels: &Value) -> Value {
+    json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": {"name": "new", "labels": labels},
+        "spec": {"problem": {"statement": "p"}},
+    })
+}
+
+/// A reference to an owner of a Job.
+fn owner(kind: &str, uid: &str) -> Value {
+    json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": kind, "name": "waiting", "uid": uid, "controller": true})
+}
+
+/// A Job that another Job invokes, with this owner.
+fn child(owner: &Value) -> Value {
+    let labels = json!({"app.kubernetes.io/managed-by": "bloomery"});
+    json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+        "metadata": {"name": "child", "labels": labels, "ownerReferences": [owner]},
+        "spec": {"skill": "absent", "goal": "g", "parent": {"name": "waiting", "uid": "u-1", "call": "c-1"}},
+    })
+}
+
 /// Returns the object with this value at a JSON pointer, whose parent exists.
 fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     let (parent, field) = pointer.rsplit_once('/').expect("a pointer");
@@ -144,16 +167,23 @@ async fn the_operator_makes_only_objects_of_skills_and_jobs() {
     .await;
 }
 
+/// Returns the spec of a pod with this field of the security context of its container.
+fn with_container_context(spec: &Value, field: &str, value: Value) -> Value {
+    with(spec.clone(), &format!("/containers/0/securityContext/{field}"), value)
+}
+
+/// Returns a volume with a token of this audience.
+fn token_of(audience: &str) -> Value {
+    let token = json!({"path": "t", "audience": audience});
+    json!([{"name": "t", "projected": {"sources": [{"serviceAccountToken": token}]}}])
+}
+
 #[tokio::test]
 async fn the_operator_makes_only_restricted_servers() {
     story(async |tenant| {
         let operator = Operator::of(tenant).await;
         let server = || pod_spec("cs-tier-1-mcp");
-        let container = |field: &str, value: Value| {
-            let mut spec = server();
-            spec["containers"][0]["securityContext"][field] = value;
-            spec
-        };
+        let container = |field: &str, value: Value| with_container_context(&server(), field, value);
         let (of_pod, of_container) =
             ("a pod that the operator makes passes", "a container that the operator makes passes");
         let token = json!([{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}]);
@@ -176,6 +206,68 @@ async fn the_operator_makes_only_restricted_servers() {
     .await;
 }
 
+/// What the Pod Security Standard `restricted` refuses beside the cases above, and what leads to other nodes and credentials. Each is a
+/// change of the spec of a pod, with the refusal.
+fn forbidden(spec: &Value) -> Vec<(Value, &'static str)> {
+    let context = |field: &str, value: Value| with(spec.clone(), &format!("/securityContext/{field}"), value);
+    let container = |field: &str, value: Value| with_container_context(spec, field, value);
+    let probe = |field: &str, handler: Value| with(spec.clone(), &format!("/containers/0/{field}"), handler);
+    let tolerates = |toleration: Value| with(spec.clone(), "/tolerations", json!([toleration]));
+    let profile = "no other profile of AppArmor or type of SELinux";
+    let (host, taint) = ("name no host", "tolerate neither every taint nor that of the control plane");
+    let audience = "https://kubernetes.default.svc.cluster.local";
+    vec![
+        (context("appArmorProfile", json!({"type": "Unconfined"})), profile),
+        (container("appArmorProfile", json!({"type": "Unconfined"})), profile),
+        (context("seLinuxOptions", json!({"type": "spc_t"})), profile),
+        (container("seLinuxOptions", json!({"user": "system_u"})), profile),
+        (probe("livenessProbe", json!({"httpGet": {"host": "10.0.0.1", "port": 80}})), host),
+        (probe("readinessProbe", json!({"tcpSocket": {"host": "10.0.0.1", "port": 80}})), host),
+        (probe("lifecycle", json!({"preStop": {"httpGet": {"host": "10.0.0.1", "port": 80}}})), host),
+        (with(spec.clone(), "/volumes", token_of(audience)), "mounts no token for the API server"),
+        (tolerates(json!({"operator": "Exists"})), taint),
+        (tolerates(json!({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"})), taint),
+        (with(spec.clone(), "/priorityClassName", json!("system-node-critical")), "no priority class of the system"),
+    ]
+}
+
+#[tokio::test]
+async fn the_operator_makes_no_pods_with_more_rights_than_restricted_ones() {
+    story(async |tenant| {
+        for account in ["cs-tier-1-worker", "cs-tier-1-mcp"] {
+            tenant.create::<ServiceAccount>(typed(json!({"metadata": {"name": account}}))).await;
+        }
+        let operator = Operator::of(tenant).await;
+        let (worker, server) = (pod_spec("cs-tier-1-worker"), pod_spec("cs-tier-1-mcp"));
+        let of_worker = |spec: Value| with(pod(), "/spec", spec);
+        for (spec, expected) in forbidden(&worker) {
+            operator.refuses(Method::POST, PODS, &of_worker(spec), expected).await;
+        }
+        for (spec, expected) in forbidden(&server) {
+            operator.refuses(Method::POST, DEPLOYMENTS, &deployment(&spec), expected).await;
+        }
+        // The kubelet also reads the profile of a container in this annotation.
+        let unconfined = json!({"container.apparmor.security.beta.kubernetes.io/c": "unconfined"});
+        let annotated = with(deployment(&server), "/spec/template/metadata/annotations", unconfined);
+        operator.refuses(Method::POST, DEPLOYMENTS, &annotated, "no other profile of AppArmor").await;
+
+        // What the operator and admission plugins set.
+        let plugin = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}]);
+        let health = json!({"httpGet": {"path": "/healthz", "port": 8080}});
+        for spec in [
+            with(worker.clone(), "/volumes", token_of("bloomery")),
+            with(worker.clone(), "/tolerations", plugin),
+            with(worker.clone(), "/nodeSelector", json!({"disk": "ssd"})),
+            with(worker.clone(), "/containers/0/readinessProbe", health),
+            with(worker.clone(), "/securityContext/seLinuxOptions", json!({"level": "s0:c1,c2"})),
+            with_container_context(&worker, "appArmorProfile", json!({"type": "RuntimeDefault"})),
+        ] {
+            operator.accepts(Method::POST, PODS, &of_worker(spec)).await;
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn the_operator_makes_nothing_of_others_or_in_system_namespaces() {
     story(async |tenant| {
@@ -185,14 +277,22 @@ async fn the_operator_makes_nothing_of_others_or_in_system_namespaces() {
         let theirs = json!({"metadata": {"name": "theirs"}});
         operator.refuses(post(), CONFIG_MAPS, &theirs, "only configmaps with the label").await;
         operator.refuses(post(), "/api/v1/{}/secrets", &theirs, "one of the secrets but its own").await;
+        let skill = skill(&json!({"bloomery.dev/template": "new"}));
+        let job = child(&owner("Job", "u-1"));
         for namespace in ["kube-system", "kube-public", "kube-node-lease"] {
             let path = format!("/api/v1/namespaces/{namespace}/configmaps");
             operator.refuses(post(), &path, &revision(), "in the system namespace").await;
+            for (kind, object) in [("skills", &skill), ("skilljobs", &job)] {
+                let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/{namespace}/{kind}");
+                operator.refuses(post(), &path, object, "in the system namespace").await;
+            }
         }
         let own = format!("namespaces/{}", operator::NAMESPACE);
         operator
             .refuses(post(), &format!("/api/v1/{own}/configmaps"), &revision(), "no configmaps in its own namespace")
             .await;
+        let skills = format!("/apis/bloomery.dev/v1alpha1/{own}/skills");
+        operator.refuses(post(), &skills, &skill, "no skills in its own namespace").await;
         let lease = json!({"metadata": {"name": "other"}});
         let leases = format!("/apis/coordination.k8s.io/v1/{own}/leases");
         operator.refuses(post(), &leases, &lease, "one of the leases but its own").await;
@@ -222,15 +322,17 @@ async fn the_operator_neither_changes_nor_deletes_objects_of_others() {
         let (changed, only) = (json!({"spec": {"problem": {"statement": "q"}}}), "changes only the finalizers");
         operator.refuses(patch(), &at(SKILLS, "waiting"), &changed, only).await;
         operator.refuses(delete(), &at(SKILLS, "waiting"), &json!({}), only).await;
-        let skill = |labels: Value| {
-            let metadata = json!({"name": "new", "labels": labels});
-            json!({
-                "apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": metadata,
-                "spec": {"problem": {"statement": "p"}},
-            })
-        };
-        operator.accepts(Method::POST, SKILLS, &skill(json!({"bloomery.dev/template": "new"}))).await;
-        operator.refuses(Method::POST, SKILLS, &skill(json!({})), "creates Skills from templates").await;
+        let of_template = || skill(&json!({"bloomery.dev/template": "new"}));
+        operator.accepts(Method::POST, SKILLS, &of_template()).await;
+        operator.refuses(Method::POST, SKILLS, &skill(&json!({})), "creates Skills from templates").await;
+        for (field, value) in [
+            ("mcpServer", json!({"container": {"image": "localhost/none:1"}})),
+            ("scripts", json!({"image": "localhost/none:1", "files": {"a.sh": "exit"}})),
+            ("pods", json!({"worker": {"labels": {"team": "a"}}})),
+        ] {
+            let named = with(of_template(), &format!("/spec/{field}"), value);
+            operator.refuses(Method::POST, SKILLS, &named, "a Skill that the operator creates names no images").await;
+        }
         operator.refuses(delete(), &at(JOBS, "waiting"), &json!({}), "deletes only Jobs that have ended").await;
         operator.refuses(patch(), &at(JOBS, "waiting"), &json!({"spec": {"cancel": true}}), "changes none").await;
 
@@ -258,20 +360,9 @@ async fn the_operator_neither_changes_nor_deletes_objects_of_others() {
 async fn the_operator_creates_only_jobs_of_a_parent_and_tests_of_a_skill() {
     story(async |tenant| {
         let operator = Operator::of(tenant).await;
-        let child = |owner: Value| {
-            let labels = json!({"app.kubernetes.io/managed-by": "bloomery"});
-            json!({
-                "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
-                "metadata": {"name": "child", "labels": labels, "ownerReferences": [owner]},
-                "spec": {"skill": "absent", "goal": "g", "parent": {"name": "waiting", "uid": "u-1", "call": "c-1"}},
-            })
-        };
-        let owner = |kind: &str, uid: &str| {
-            json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": kind, "name": "waiting", "uid": uid, "controller": true})
-        };
-        operator.accepts(Method::POST, JOBS, &child(owner("Job", "u-1"))).await;
+        operator.accepts(Method::POST, JOBS, &child(&owner("Job", "u-1"))).await;
         for other in [owner("Skill", "u-1"), owner("Job", "u-2")] {
-            operator.refuses(Method::POST, JOBS, &child(other), "creates only Jobs that a Job owns").await;
+            operator.refuses(Method::POST, JOBS, &child(&other), "creates only Jobs that a Job owns").await;
         }
 
         let test = |owner: Value, spec: Value| {

@@ -6,6 +6,11 @@ use bloomery_e2e::harness::admission::ObjectApi;
 use bloomery_e2e::harness::{Refusal, Turn, call, conversation, eventually, refund_of, story};
 use serde_json::{Value, json};
 
+/// Returns how the refusal of an image or a URL begins that could lead out of an allowed prefix.
+fn above(field: &str, namespace: &str) -> String {
+    format!("spec.{field}: the namespace {namespace} allows prefixes, so a backslash")
+}
+
 fn skill_with(image: &str, limits: &Value) -> Value {
     let container = json!({"image": image});
     json!({"problem": {"statement": "p"}, "mcpServer": {"container": container}, "engine": {"limits": limits}})
@@ -72,6 +77,8 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         ] {
             refuses(&skills, &skill_with(image, &low), &format!("and not {image}")).await;
         }
+        let climbing = skill_with("registry.example/team/../evil/server:1", &low);
+        refuses(&skills, &climbing, &above("mcpServer.container.image", &tenant.namespace)).await;
         let scripts = |image: &str| {
             let scripts = json!({"image": image, "files": {"a.sh": "exit"}});
             json!({"problem": {"statement": "p"}, "scripts": scripts, "engine": {"limits": low}})
@@ -90,7 +97,7 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
         let without_server = json!({"problem": {"statement": "p"}, "engine": {"limits": {"tokens": 9}}});
         skills.accepts("limited", &without_server).await;
 
-        refuses_models(&models).await;
+        refuses_models(&models, &tenant.namespace).await;
 
         // A value that is no number allows nothing.
         tenant.annotate(&json!({"bloomery.dev/max-tokens": "many"})).await;
@@ -100,12 +107,18 @@ async fn a_skill_or_model_beyond_a_limit_of_its_namespace_is_refused() {
 }
 
 /// Checks which Models the namespace of the story accepts.
-async fn refuses_models(models: &ObjectApi) {
+async fn refuses_models(models: &ObjectApi, namespace: &str) {
     models.accepts("limited", &model("claude-sonnet-5", "https://gateway.example/anthropic")).await;
     models.accepts("limited", &model("gpt-5-mini", "https://api.openai.com/v1")).await;
     refuses(models, &model("gpt-5", "https://api.openai.com/v1"), "and not gpt-5").await;
     let elsewhere = "https://api.openai.com/v1.evil.example";
     refuses(models, &model("gpt-5-mini", elsewhere), &format!("and not {elsewhere}")).await;
+
+    models.accepts("limited", &model("gpt-5-mini", "https://api.openai.com/v1/eu..west/v1.2")).await;
+    for path in ["..", "../v2", "./v1", "%2e%2E/v2", ".%2e/v2", "..%2Fv2", "..\\v2", ".\t./v2", "%252e%252e/v2"] {
+        let url = format!("https://api.openai.com/v1/{path}");
+        refuses(models, &model("gpt-5-mini", &url), &above("baseUrl", namespace)).await;
+    }
 
     models.accepts("limited", &through("https://gateway.example/")).await;
     refuses(models, &through("http://elsewhere.example:3128"), "spec.proxy: the namespace").await;

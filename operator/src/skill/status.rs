@@ -79,8 +79,9 @@ pub fn compute(
 
 /// Returns whether the MCP server of a Skill accepts connections, as far as the cluster shows it.
 pub fn is_mcp_available(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Skill) -> bool {
-    // A probe would only repeat that the address is not allowed.
-    let is_refused = applied.mcp == AppliedMcp::Outside && !applied.network.faults.is_empty();
+    // A probe connects to a server that the operator does not run, so it must not start where the Skill may not connect.
+    let is_of_others = matches!(applied.mcp, AppliedMcp::External(_) | AppliedMcp::Outside);
+    let is_refused = is_of_others && !applied.network.faults.is_empty();
     !is_refused && mcp::finding(applied, fetched, skill).blocker.is_none()
 }
 

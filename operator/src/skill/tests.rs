@@ -637,6 +637,15 @@ async fn a_config_map_wakes_the_skills_that_name_it_and_its_data_is_not_cached()
 const NAMED_SERVICE: &str = "/api/v1/namespaces/acme/services/shared-orders";
 const NAMED_SLICE: &str = "/apis/discovery.k8s.io/v1/namespaces/acme/endpointslices/shared-orders-1";
 
+/// A slice of the Service that the Skill names, with a ready pod.
+fn ready_slice() -> Value {
+    json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": {"namespace": "acme", "name": "shared-orders-1", "labels": {"kubernetes.io/service-name": "shared-orders"}},
+        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
+    })
+}
+
 /// A tenant whose Skill has an MCP server with a ready pod, and the path of the pod of its first probe.
 async fn probing() -> (FakeApi, String) {
     let api = FakeApi::default();
@@ -647,11 +656,7 @@ async fn probing() -> (FakeApi, String) {
             "spec": {"ports": [{"port": 8090}]},
         }),
     );
-    api.put(NAMED_SLICE, json!({
-        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
-        "metadata": {"namespace": "acme", "name": "shared-orders-1", "labels": {"kubernetes.io/service-name": "shared-orders"}},
-        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
-    }));
+    api.put(NAMED_SLICE, ready_slice());
     put(&api, &fixtures::with_service());
     reconcile_once(&api).await;
     let created = writes(&api)

@@ -232,6 +232,25 @@ async fn a_server_outside_of_the_cluster_at_a_private_address_stalls_the_skill()
 }
 
 #[tokio::test]
+async fn a_service_without_selector_is_not_probed_and_stalls_the_skill() {
+    let spec = |selector: Value| json!({"clusterIP": "10.0.0.2", "selector": selector, "ports": [{"port": 8090}]});
+    let api = FakeApi::default();
+    api.put(NAMED_SERVICE, service("shared-orders", &spec(Value::Null)));
+    // The slice of a Service without selector can name any address, such as that of another tenant.
+    api.put(NAMED_SLICE, ready_slice());
+    put(&api, &fixtures::with_service());
+    let is_probed = |api: &FakeApi| writes(api).iter().any(|write| write.contains("/pods/"));
+    for _ in 0..2 {
+        reconcile_isolated(&api).await;
+        assert_eq!(reason(&api, ConditionType::NetworkReady), "EgressNotAllowed");
+        assert!(!is_probed(&api), "no probe asks the server");
+    }
+    api.put(NAMED_SERVICE, service("shared-orders", &spec(json!({"app": "orders"}))));
+    reconcile_isolated(&api).await;
+    assert!(is_probed(&api), "the same server is probed once its Service has a selector");
+}
+
+#[tokio::test]
 async fn policies_are_deleted_if_they_are_switched_off_or_not_needed() {
     let api = FakeApi::default();
     put(&api, &fixtures::with_container());
