@@ -44,6 +44,7 @@ pub(crate) async fn complete<R: Runtime>(
 ) -> Result<Response, Problem> {
     request.check()?;
     let turns = Turns::new(&session.user, &request)?;
+    session.tenant.check_following().await?;
     let begun = begin(&session.tenant, &turns, chat::run_key(&headers, &session.user)?).await?;
     let (tenant, job) = (session.tenant.clone(), begun.job.clone());
     let is_stream = request.stream.unwrap_or_default();

@@ -30,6 +30,8 @@ pub(crate) struct Recorder {
     read: Arc<AtomicU64>,
     started: Arc<Mutex<Vec<NewJob>>>,
     sent: Arc<Mutex<Vec<Input>>>,
+    /// Whether the caller lacks the right to follow Jobs.
+    refuses_following: bool,
 }
 
 impl Runtime for Recorder {
@@ -61,6 +63,10 @@ fn job_event(seq: u64) -> JobEvent {
 
 impl Tenant for Recorder {
     type Events = Iter<vec::IntoIter<Result<JobEvent, Error>>>;
+
+    async fn check_following(&self) -> Result<(), Error> {
+        if self.refuses_following { Err(Error::new(ErrorKind::Forbidden, "no pods/log")) } else { Ok(()) }
+    }
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
         if job.goal == "conflict" {
@@ -210,6 +216,20 @@ async fn a_client_that_accepts_events_follows_the_job() {
     );
     let (_, problem) = events.split_once("event: problem\n").unwrap();
     assert!(problem.contains("the log is broken") && !problem.contains("id: "), "{problem}");
+}
+
+#[tokio::test]
+async fn who_may_not_follow_jobs_starts_none_to_follow() {
+    let runtime = Recorder { refuses_following: true, ..Recorder::default() };
+    let goal = json!({"goal": "Fix it"});
+    let mut followed = post("/api/chat", &goal);
+    followed.headers_mut().insert(ACCEPT, "text/event-stream".parse().unwrap());
+    let chat = json!({"model": "greeter", "messages": [{"role": "user", "content": "Greet me"}]});
+    for request in [followed, post("/v1/chat/completions", &chat)] {
+        assert_eq!(respond(&runtime, request).await.status(), StatusCode::FORBIDDEN);
+    }
+    assert!(runtime.started.lock().unwrap().is_empty());
+    assert_eq!(respond(&runtime, post("/api/chat", &goal)).await.status(), StatusCode::ACCEPTED);
 }
 
 #[tokio::test]

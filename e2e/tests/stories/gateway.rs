@@ -5,7 +5,7 @@ use bloomery_e2e::harness::gateway::{self, LocalGateway, SentEvent, with_gateway
 use bloomery_e2e::harness::{Tenant, eventually, refund_of, story, typed};
 use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -73,6 +73,30 @@ async fn a_client_starts_a_job_and_follows_it_with_its_own_rights() {
         assert!(events.contains(&format!("id: {in_log}\n")), "{events}");
         let refused = gateway.request("GET", &format!("/api/jobs/{job}/events"), &stranger).send().await;
         assert_eq!(refused.expect("the gateway responds").status(), StatusCode::FORBIDDEN);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_may_not_follow_a_job_starts_none_by_a_stream_or_a_chat() {
+    story(async |tenant| {
+        let (account, token) = tenant.account("client").await;
+        // It has no rights on pods.
+        tenant.bind(&account, "bloomery-edit", "skilljobs").await;
+        let gateway = LocalGateway::start(tenant).await;
+        let start = gateway.request("POST", "/api/chat", &token).header("Accept", "text/event-stream");
+        let start = start.json(&json!({"goal": "Refund order A-17", "skillSlug": "cs-tier-1"}));
+        let messages = json!([{"role": "user", "content": "Refund order A-17"}]);
+        let chat = gateway.request("POST", "/v1/chat/completions", &token);
+        let chat = chat.json(&json!({"model": "cs-tier-1", "messages": messages}));
+        for request in [start, chat] {
+            let refused = request.send().await.expect("the gateway responds");
+            assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+            let text = refused.text().await.expect("the gateway responds");
+            assert!(text.contains("the verb get on pods/log"), "{text}");
+        }
+        let jobs = tenant.api::<Job>().list(&ListParams::default()).await.expect("the Jobs are listed");
+        assert!(jobs.items.is_empty(), "{:?}", jobs.items);
     })
     .await;
 }
