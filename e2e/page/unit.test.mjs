@@ -106,6 +106,21 @@ test('every event can be folded', () => {
   assert.deepEqual(conversation.apply(events[0]), [], 'an event that is repeated changes nothing');
 });
 
+test('the state is read again until it has the request of the latest event', () => {
+  const conversation = new Conversation();
+  ['tool.held', 'conversation.parked'].forEach((type, at) => conversation.apply({ seq: at + 1, time: '', type, data: { held: { id: '1-0' } } }));
+  const isAhead = (phase, events, open = {}) => conversation.isAhead({ phase, log: { events } }, open);
+  assert.ok(isAhead('Running', 1), 'the status lacks an event');
+  assert.ok(isAhead('Running', 2), 'the status lacks the end of the worker');
+  assert.ok(isAhead('AwaitingApproval', 2), 'the Approval does not exist');
+  assert.ok(!isAhead('AwaitingApproval', 2, { approvals: [{}] }));
+  assert.ok(!isAhead('AwaitingReply', 2, { questions: [{}] }));
+  assert.ok(isAhead('AwaitingReply', 1, { questions: [{}] }), 'the question may be an earlier one');
+  assert.ok(!isAhead('Queued', 2));
+  conversation.apply({ seq: 3, time: '', type: 'tool.approved', data: { call: '1-0' } });
+  assert.ok(!isAhead('Running', 3));
+});
+
 test('the prefixes of names mean nothing', () => {
   const conversation = new Conversation();
   ['project.catalogue.fixed', 'conversation.catalogue.fixed', 'conversation.opened'].forEach((type, at) => conversation.apply({ seq: at + 1, time: '', type, data: {} }));

@@ -19,7 +19,7 @@ mod window;
 
 pub use caller::Caller;
 
-use crate::cluster::jobs::Client;
+use crate::cluster::jobs::{Client, is_refusal};
 use crate::cluster::{Cluster, Right, list_all, state};
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind};
@@ -29,7 +29,7 @@ use crate::job::{JobStatus, JobSummary, ModelContext, NewJob};
 use crate::requests::OpenRequests;
 use crate::runtime::{Runtime, Tenant};
 use crate::skill::{SkillState, SkillTool};
-use bloomery_crds::names::GROUP;
+use bloomery_crds::names::{GROUP, is_name};
 use bloomery_crds::v1alpha1::{Approval, Job, Skill};
 use caller::Connections;
 use futures::StreamExt;
@@ -111,10 +111,26 @@ impl ClusterTenant {
 
     /// Reads a Job.
     async fn job(&self, key: &str) -> Result<Job, Error> {
-        if !bloomery_crds::names::is_name(key) {
+        if !is_name(key) {
             return Err(Error::new(ErrorKind::NotFound, "there is no Job of that key: a key is the name of a Job"));
         }
         self.jobs_client().job(key).await
+    }
+
+    /// Reads the Skill of a new Job. Returns `None` if there is none yet, or the caller may not read it. The operator checks the Job in any
+    /// case.
+    async fn skill_of(&self, job: &Job) -> Result<Option<Skill>, Error> {
+        let name = &job.spec.skill;
+        // Another text would be a path.
+        if !is_name(name) {
+            return Ok(None);
+        }
+        let api: Api<Skill> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        match api.get_opt(name).await {
+            Ok(found) => Ok(found),
+            Err(error) if is_refusal(&error) => Ok(None),
+            Err(error) => Err(self.cluster.request_error(&format!("reading the Skill {name}"), &error)),
+        }
     }
 
     /// Lists the Skills.
@@ -159,8 +175,15 @@ impl ClusterTenant {
 impl Tenant for ClusterTenant {
     type Events = BoxStream<'static, Result<JobEvent, Error>>;
 
+    async fn check_following(&self) -> Result<(), Error> {
+        subscription::authorize_start(&self.cluster).await
+    }
+
     async fn start(&self, job: NewJob) -> Result<String, Error> {
         let job = new_job::build(job)?;
+        if let Some(skill) = self.skill_of(&job).await? {
+            new_job::check_resources(&job, &skill)?;
+        }
         let api: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let parameters =
             PostParams { field_manager: Some(self.cluster.field_manager.to_owned()), ..PostParams::default() };

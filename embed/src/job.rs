@@ -61,6 +61,9 @@ pub struct JobStatus {
     pub goal: String,
     /// The status, as on a cluster.
     pub status: Projection,
+    /// The reason and the message of the condition `Ready`, while it is not true. Only a Job on a cluster that has not ended has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
 }
 
 /// The conversation as the model of the main loop reads it.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | begin | [`Runtime::open`] |
 //! | stop | [`Tenant::close`] |
-//! | start a Job | [`Tenant::start`] |
+//! | start a Job | [`Tenant::start`], after [`Tenant::check_following`] if the host follows it |
 //! | send a reply, a message, a decision or a cancellation | [`Tenant::send`] |
 //! | list the Jobs | [`Tenant::jobs`] |
 //! | read a projection of a Job | [`Tenant::status`], [`Tenant::timeline`], [`Tenant::model_context`], [`Tenant::open_requests`] |

@@ -8,6 +8,7 @@ use crate::job::{JobStatus, JobSummary, ModelContext, NewJob};
 use crate::requests::OpenRequests;
 use crate::skill::{SkillState, SkillTool};
 use futures::Stream;
+use std::future::ready;
 
 /// A runtime for Jobs: this machine, or a cluster.
 ///
@@ -29,6 +30,15 @@ pub trait Runtime: Send + Sync + 'static {
 pub trait Tenant: Clone + Send + Sync + 'static {
     /// The events of a Job, in order and without gaps.
     type Events: Stream<Item = Result<JobEvent, Error>> + Send + 'static;
+
+    /// Checks that the caller may start Jobs and follow their events. A host that follows the Job that it starts calls this first, so that a
+    /// refusal has no effect. By default, every caller may.
+    ///
+    /// # Errors
+    /// If a right is missing, or cannot be checked.
+    fn check_following(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        ready(Ok(()))
+    }
 
     /// Starts a Job, and returns its key. The Job goes on without this tenant where the runtime can run it so.
     ///
@@ -69,7 +79,8 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// If there is no such Job, or its log cannot be read.
     fn model_context(&self, job: &str) -> impl Future<Output = Result<ModelContext, Error>> + Send;
 
-    /// Returns the requests of a Job that wait for people.
+    /// Returns the requests of a Job that wait for people. On a cluster, they are those of the status, which follows the log after a moment:
+    /// before [`JobStatus::status`] counts an event, the requests do not include it.
     ///
     /// # Errors
     /// If there is no such Job, or its log cannot be read.

@@ -10,6 +10,12 @@ const HEADINGS = {
   'reply.polished': 'Polish', 'feature.tested': 'Validation', 'tool.requested': 'Work', finished: 'End',
 };
 
+/** The phases of a Job that waits for people. */
+const AWAITS_PEOPLE = ['AwaitingApproval', 'AwaitingReply'];
+
+/** The phases of a Job whose worker works. */
+const WORKS = ['Running', 'Finalizing'];
+
 /** Returns the name of an event in the log. Clients see most names with a prefix. */
 function logName(type) {
   const name = type.replace(/^(conversation|project)\./u, '');
@@ -32,6 +38,7 @@ export class Conversation {
   #calls = new Map();
   #questions = new Map();
   #request = null;
+  #latest = '';
 
   /** Applies an event. Returns the items that it changed. */
   apply(event) {
@@ -39,9 +46,20 @@ export class Conversation {
     if (event.seq <= this.last) return [];
     this.last = event.seq;
     const name = logName(event.type);
+    this.#latest = name;
     const handler = HANDLERS[name];
     const changed = handler ? handler.call(this, event, event.data ?? {}) : this.add(event, name);
     return [changed].flat().filter(Boolean);
+  }
+
+  /**
+   * Returns whether the state and the open requests of the Job may change without an event. On a cluster, they follow the events after a
+   * moment: first the number of events, then the phase of a Job that has parked, and then the Approvals of its held call.
+   */
+  isAhead({ phase, log }, { approvals = [], questions = [] }) {
+    if (log.events < this.last) return true;
+    if (approvals.length + questions.length > 0) return false;
+    return AWAITS_PEOPLE.includes(phase) || (this.#latest === 'parked' && WORKS.includes(phase));
   }
 
   /** Adds an item for an event. */

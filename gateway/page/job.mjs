@@ -15,6 +15,9 @@ const SETTLE = 200;
 /** The interval between two reads of the state where the caller may not see the events, in milliseconds. */
 const POLL = 5000;
 
+/** The interval between two reads of a state that follows the events, in milliseconds. */
+const POLL_BEHIND = 2000;
+
 /** The interval between two reads of the state after the last event, in milliseconds. */
 const POLL_AT_END = 1000;
 
@@ -25,9 +28,9 @@ export async function job({ body, setTitle, name, signal }) {
   const parts = { header: el('div', {}), actions: actions(name, refresh), result: el('div', {}), connection: el('p', { class: 'hint' }), fault: el('div', {}) };
   const requests = openRequests(name, refresh);
   const [events, side, message] = [timeline(), aside(), messageForm(name, refresh)];
-  let [isReading, isStale, timer, latest] = [false, false, 0, null];
+  let [isReading, isStale, timer, latest, requested] = [false, false, 0, null, {}];
 
-  /** Reads the state and the open requests. Events in between lead to one more read. */
+  /** Reads the state and the open requests. Events in between lead to one more read, and so does a state that lacks the latest event. */
   async function refresh() {
     if (isReading) {
       isStale = true;
@@ -42,14 +45,17 @@ export async function job({ body, setTitle, name, signal }) {
       if (!signal.aborted) refill(parts.fault, failure(error));
     }
     isReading = false;
-    if (isStale && !signal.aborted) {
-      isStale = false;
-      timer = setTimeout(refresh, SETTLE);
+    if (signal.aborted) return;
+    const isBehind = latest && !hasEnded(latest.phase) && conversation.isAhead(latest, requested);
+    if (isStale || isBehind) {
+      clearTimeout(timer);
+      timer = setTimeout(refresh, isStale ? SETTLE : POLL_BEHIND);
     }
+    isStale = false;
   }
 
   function showState({ skill, goal, status }, open) {
-    latest = status;
+    [latest, requested] = [status, open];
     setTitle(shortened(goal, 100) || name);
     refill(parts.header, header(name, skill, goal, status));
     const ended = hasEnded(status.phase);

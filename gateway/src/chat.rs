@@ -81,10 +81,14 @@ pub(crate) async fn start<R: Runtime>(
 ) -> Result<Response, Problem> {
     let key = run_key(&headers, &session.user)?;
     let has_key = key.is_some();
+    let follows = accepts_events(&headers);
+    if follows {
+        session.tenant.check_following().await?;
+    }
     let started = session.tenant.start(request.into_job(key)?).await;
     let job = started.map_err(|error| start_problem(error, has_key))?;
     let location = session.location(&job);
-    if !accepts_events(&headers) {
+    if !follows {
         return Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(Started { job })).into_response());
     }
     let mut response = events::stream(&session.tenant, &job, Cursor::START).await?;

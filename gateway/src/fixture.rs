@@ -24,5 +24,5 @@ pub(crate) fn job_status(job: &str, outcome: Option<Outcome>, result: Option<Job
         usage: Usage::default(),
         log: LogPosition { path: "jobs/k".into(), events: 2, head: Digest::of_bytes(b"") },
     };
-    JobStatus { job: job.to_owned(), skill: "greeter".into(), goal: "Greet".into(), status }
+    JobStatus { job: job.to_owned(), skill: "greeter".into(), goal: "Greet".into(), status, condition: None }
 }

@@ -44,6 +44,7 @@ pub(crate) async fn complete<R: Runtime>(
 ) -> Result<Response, Problem> {
     request.check()?;
     let turns = Turns::new(&session.user, &request)?;
+    session.tenant.check_following().await?;
     let begun = begin(&session.tenant, &turns, chat::run_key(&headers, &session.user)?).await?;
     let (tenant, job) = (session.tenant.clone(), begun.job.clone());
     let is_stream = request.stream.unwrap_or_default();
@@ -66,13 +67,18 @@ struct Begun {
     awaits_input: bool,
     /// The usage before the message.
     before: Usage,
+    /// The answer, if the message does not change it.
+    known: Option<String>,
 }
 
 impl Begun {
     /// Waits for the answer. Reads the usage only if the response shows it, because the status of a Job may have it later than the log.
     async fn answer<T: Tenant>(self, tenant: &T, shows_usage: bool) -> Result<Answer, Problem> {
-        let Self { job, after, awaits_input, before } = self;
-        let (text, seq) = answer::follow(tenant, &job, after, awaits_input).await?;
+        let Self { job, after, awaits_input, before, known } = self;
+        let (text, seq) = match known {
+            Some(text) => (text, 0),
+            None => answer::follow(tenant, &job, after, awaits_input, answer::SILENCE).await?,
+        };
         let usage = if shows_usage { Some(answer::usage_since(tenant, &job, &before, seq).await?) } else { None };
         Ok(Answer { text, usage })
     }
@@ -104,26 +110,50 @@ async fn start<T: Tenant>(
     let skill = Some(turns.skill().to_owned());
     let started = tenant.start(NewJob { goal, skill, key: Some(key), continues, ..NewJob::default() }).await;
     let job = started.map_err(|error| chat::start_problem(error, has_idempotency_key))?;
-    Ok(Begun { job, after: Cursor::START, awaits_input: false, before: Usage::default() })
+    Ok(Begun { job, after: Cursor::START, awaits_input: false, before: Usage::default(), known: None })
 }
 
 /// Passes the last message of a chat to a Job that waited for a person when it produced the answer before. If the Job has ended meanwhile,
 /// or waits for the answer to another question, the message is not passed on, because it may be a repeated request: the state of the Job is
-/// the answer.
+/// the answer. A message does not end the wait for a decision, so the held calls are the answer again.
 async fn go_on<T: Tenant>(tenant: &T, turns: &Turns, job: String) -> Result<Begun, Problem> {
     let status = tenant.status(&job).await?.status;
     let (after, before) = (Cursor::after(status.log.events), status.usage);
     if status.outcome.is_some() {
-        return Ok(Begun { job, after: Cursor::START, awaits_input: false, before });
+        return Ok(Begun { job, after: Cursor::START, awaits_input: false, before, known: None });
     }
     let text = turns.last().to_owned();
-    let input = match tenant.open_requests(&job).await?.questions.into_iter().next() {
-        None => Input::Message { text },
+    let open = tenant.open_requests(&job).await?;
+    let known = answer::of_requests(&job, &open);
+    let (input, known) = match open.questions.into_iter().next() {
+        None => (Input::Message { text }, known),
         Some(asked) if answer::asks(turns.answer_before(), &job, &asked.question.id) => {
-            Input::Reply { question: asked.question.id, text }
+            (Input::Reply { question: asked.question.id, text }, None)
         }
-        Some(_) => return Ok(Begun { job, after: Cursor::START, awaits_input: false, before }),
+        Some(_) => return Ok(Begun { job, after, awaits_input: false, before, known }),
     };
     tenant.send(&job, input).await?;
-    Ok(Begun { job, after, awaits_input: true, before })
+    Ok(Begun { job, after, awaits_input: true, before, known })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Recorder;
+    use serde_json::json;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_to_a_job_with_a_held_call_has_the_call_as_its_answer() {
+        let messages = [("user", "Refund"), ("assistant", "The Job held waits."), ("user", "Is it done?")];
+        let messages = messages.map(|(role, content)| json!({"role": role, "content": content}));
+        let request = serde_json::from_value(json!({"model": "greeter", "messages": messages})).unwrap();
+        let turns = Turns::new("ada", &request).unwrap();
+        let tenant = Recorder::default();
+        let begun = go_on(&tenant, &turns, "held".into()).await.unwrap();
+        assert_eq!(tenant.sent(), [Input::Message { text: "Is it done?".into() }]);
+        // The Job has no event before the decision.
+        let answer = tokio::time::timeout(Duration::from_mins(2), begun.answer(&tenant, false)).await.unwrap().unwrap();
+        assert!(answer.text.starts_with("The tool refund needs the approval of finance"), "{}", answer.text);
+    }
 }

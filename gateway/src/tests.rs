@@ -7,29 +7,42 @@ use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use bloomery_crds::Digest;
-use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::WaitingFor;
 use bloomery_embed::{
-    Cursor, Error, ErrorKind, Input, JobEvent, JobStatus, JobSummary, ModelContext, NewJob, OpenRequests, Ruling,
-    Runtime, SkillState, SkillTool, Tenant,
+    Cursor, Error, ErrorKind, HeldCall, Input, JobEvent, JobStatus, JobSummary, ModelContext, NewJob, OpenRequests,
+    Question, Ruling, Runtime, SkillState, SkillTool, Tenant,
 };
 use bloomery_engine::Event;
-use bloomery_engine::event::{CallId, QuestionId};
+use bloomery_engine::event::{CallId, QuestionId, QuestionSubject, UserQuestion};
 use bloomery_engine::line::{Entry, EventTime};
-use futures::stream::{self, Iter};
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
 use rstest::rstest;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::vec;
 use tower::ServiceExt;
 
 /// A runtime with two tenants. Both have the Job `k-1`, with two events, and the ended Job `k-0`. The status of the Job `slow` has one event
-/// and one output token more after each read.
+/// and one output token more after each read. That of the Job `lags` too: its three events are a reply to q-1, the question q-2, and its
+/// parking. Its open request is q-1 until the status has all events, then there is none, and then it is q-2. The Job `pending` has no event.
+/// The Job `held` waits for the approval of a call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder {
     read: Arc<AtomicU64>,
     started: Arc<Mutex<Vec<NewJob>>>,
     sent: Arc<Mutex<Vec<Input>>>,
+    /// Whether the caller lacks the right to follow Jobs.
+    refuses_following: bool,
+}
+
+impl Recorder {
+    /// Returns the input that was sent.
+    pub(crate) fn sent(&self) -> Vec<Input> {
+        self.sent.lock().unwrap().clone()
+    }
 }
 
 impl Runtime for Recorder {
@@ -47,20 +60,41 @@ impl Runtime for Recorder {
 
 fn check(job: &str) -> Result<(), Error> {
     match job {
-        "k-0" | "k-1" | "slow" => Ok(()),
+        "k-0" | "k-1" | "slow" | "lags" | "pending" | "held" => Ok(()),
         "broken" => Err(Error::failed("the log is broken")),
         "large" => Err(Error::invalid("`options.limits` steps: must be more than 0")),
         _ => Err(Error::new(ErrorKind::NotFound, format!("there is no Job {job}"))),
     }
 }
 
-fn job_event(seq: u64) -> JobEvent {
+fn shown(seq: u64, event: Event) -> JobEvent {
     let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
-    JobEvent::new("/k-1", &Entry { seq, stamp, event: Event::ToolStarted { call: CallId::new(seq, 0) } }).unwrap()
+    JobEvent::new("/k-1", &Entry { seq, stamp, event }).unwrap()
+}
+
+fn job_event(seq: u64) -> JobEvent {
+    shown(seq, Event::ToolStarted { call: CallId::new(seq, 0) })
+}
+
+fn question(n: u32) -> UserQuestion {
+    UserQuestion { id: QuestionId::new(n), text: "Which?".into(), choices: Vec::new() }
+}
+
+/// Returns the events of the Job `lags`.
+fn events_of_lags() -> Vec<JobEvent> {
+    let (text, by) = ("Jane".to_owned(), "ada".to_owned());
+    let replied = Event::UserReplied { question: QuestionId::new(1), text, by, nth: None };
+    let asked = Event::UserAsked { question: question(2), about: QuestionSubject::Draft };
+    let parked = Event::Parked { reason: ParkReason::Reply };
+    (1..).zip([replied, asked, parked]).map(|(seq, event)| shown(seq, event)).collect()
 }
 
 impl Tenant for Recorder {
-    type Events = Iter<vec::IntoIter<Result<JobEvent, Error>>>;
+    type Events = BoxStream<'static, Result<JobEvent, Error>>;
+
+    async fn check_following(&self) -> Result<(), Error> {
+        if self.refuses_following { Err(Error::new(ErrorKind::Forbidden, "no pods/log")) } else { Ok(()) }
+    }
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
         if job.goal == "conflict" {
@@ -88,6 +122,14 @@ impl Tenant for Recorder {
             let read = self.read.fetch_add(1, Ordering::Relaxed);
             (status.status.log.events, status.status.usage.output_tokens) = (read, read);
         }
+        if job == "lags" {
+            status.status.log.events = self.read.fetch_add(1, Ordering::Relaxed);
+            status.status.waiting_for = Some(WaitingFor::default());
+        }
+        if job == "pending" {
+            status.status.phase = Phase::Pending;
+            status.condition = Some("ModelMissing: there is no Model x".into());
+        }
         Ok(status)
     }
 
@@ -100,7 +142,25 @@ impl Tenant for Recorder {
     }
 
     async fn open_requests(&self, job: &str) -> Result<OpenRequests, Error> {
-        check(job).map(|()| OpenRequests::default())
+        check(job)?;
+        let nth = match self.read.load(Ordering::Relaxed) {
+            _ if job != "lags" => None,
+            // The status that was read last has fewer events than the log.
+            0..=3 => Some(1),
+            4 => None,
+            _ => Some(2),
+        };
+        let asked = nth.map(|nth| Question { question: question(nth), refused: None });
+        let held = (job == "held").then(|| HeldCall {
+            call: CallId::new(7, 0),
+            tool: "refund".into(),
+            arguments: "{}".into(),
+            digest: Digest::of_bytes(b"{}"),
+            reasons: Vec::new(),
+            approvers: vec!["finance".into()],
+        });
+        let (approvals, questions) = (held.into_iter().collect(), asked.into_iter().collect());
+        Ok(OpenRequests { approvals, questions, ..OpenRequests::default() })
     }
 
     async fn skills(&self) -> Result<Vec<SkillState>, Error> {
@@ -113,8 +173,12 @@ impl Tenant for Recorder {
 
     async fn events(&self, job: &str, after: Cursor) -> Result<Self::Events, Error> {
         check(job)?;
+        if matches!(job, "lags" | "pending" | "held") {
+            let events = if job == "lags" { events_of_lags() } else { Vec::new() };
+            return Ok(stream::iter(events).map(Ok).chain(stream::pending()).boxed());
+        }
         let events: Vec<_> = (1..=2).filter(|seq| after.lacks(*seq)).map(|seq| Ok(job_event(seq))).collect();
-        Ok(stream::iter(events.into_iter().chain([Err(Error::failed("the log is broken"))]).collect::<Vec<_>>()))
+        Ok(stream::iter(events.into_iter().chain([Err(Error::failed("the log is broken"))])).boxed())
     }
 
     async fn close(&self) {}
@@ -213,6 +277,20 @@ async fn a_client_that_accepts_events_follows_the_job() {
 }
 
 #[tokio::test]
+async fn who_may_not_follow_jobs_starts_none_to_follow() {
+    let runtime = Recorder { refuses_following: true, ..Recorder::default() };
+    let goal = json!({"goal": "Fix it"});
+    let mut followed = post("/api/chat", &goal);
+    followed.headers_mut().insert(ACCEPT, "text/event-stream".parse().unwrap());
+    let chat = json!({"model": "greeter", "messages": [{"role": "user", "content": "Greet me"}]});
+    for request in [followed, post("/v1/chat/completions", &chat)] {
+        assert_eq!(respond(&runtime, request).await.status(), StatusCode::FORBIDDEN);
+    }
+    assert!(runtime.started.lock().unwrap().is_empty());
+    assert_eq!(respond(&runtime, post("/api/chat", &goal)).await.status(), StatusCode::ACCEPTED);
+}
+
+#[tokio::test]
 async fn a_client_goes_on_after_its_last_event() {
     let follow = |job: &'static str, last: &'static str| async move {
         let mut request = get(&format!("/api/jobs/{job}/events"));
@@ -256,7 +334,7 @@ async fn the_input_of_people_is_sent() {
         },
         Input::Cancel,
     ];
-    assert_eq!(*runtime.sent.lock().unwrap(), expected);
+    assert_eq!(runtime.sent(), expected);
 }
 
 #[rstest]

@@ -2,10 +2,10 @@
 
 use bloomery_crds::v1alpha1::Job;
 use bloomery_e2e::harness::gateway::{self, LocalGateway, SentEvent, with_gateway};
-use bloomery_e2e::harness::{Tenant, eventually, refund_of, story, typed};
+use bloomery_e2e::harness::{Tenant, Turn, call, conversation, eventually, refund_of, story, typed};
 use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -73,6 +73,62 @@ async fn a_client_starts_a_job_and_follows_it_with_its_own_rights() {
         assert!(events.contains(&format!("id: {in_log}\n")), "{events}");
         let refused = gateway.request("GET", &format!("/api/jobs/{job}/events"), &stranger).send().await;
         assert_eq!(refused.expect("the gateway responds").status(), StatusCode::FORBIDDEN);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_chat_has_the_question_of_a_job_and_then_the_answer_to_the_reply() {
+    story(async |tenant| {
+        let question = json!({"text": "Is it broken, or lost?", "choices": ["broken", "lost"]});
+        let turns = [
+            call("ask_user", question),
+            call("check_eligibility", json!({"order_id": "A-17"})).after_result("lost"),
+            call("process_refund", json!({"order_id": "A-17", "amount": 49.9})).after_result("true"),
+            Turn::answer("A-17").after_result("refunded"),
+        ];
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").await.ready().await;
+        let (editor, token) = tenant.account("client").await;
+        tenant.bind(&editor, "edit", "skilljobs").await;
+        let gateway = LocalGateway::start(tenant).await;
+        let answer = async |messages: Value| {
+            let body = json!({"model": "cs-tier-1", "messages": messages});
+            let response = gateway.request("POST", "/v1/chat/completions", &token).json(&body).send().await;
+            let response: Value = response.expect("the gateway responds").json().await.expect("JSON");
+            response["choices"][0]["message"]["content"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
+        };
+        let goal = json!({"role": "user", "content": "Refund order A-17"});
+        let asked = answer(json!([goal])).await;
+        assert!(asked.contains("waits for the answer to q-1."), "{asked}");
+        let said = json!({"role": "assistant", "content": asked});
+        let answered = answer(json!([goal, said, {"role": "user", "content": "lost"}])).await;
+        assert!(!answered.contains("q-1") && answered.contains("A-17"), "{answered}");
+        shop.assert_refunded_once("A-17").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_may_not_follow_a_job_starts_none_by_a_stream_or_a_chat() {
+    story(async |tenant| {
+        let (account, token) = tenant.account("client").await;
+        // It has no rights on pods.
+        tenant.bind(&account, "bloomery-edit", "skilljobs").await;
+        let gateway = LocalGateway::start(tenant).await;
+        let start = gateway.request("POST", "/api/chat", &token).header("Accept", "text/event-stream");
+        let start = start.json(&json!({"goal": "Refund order A-17", "skillSlug": "cs-tier-1"}));
+        let messages = json!([{"role": "user", "content": "Refund order A-17"}]);
+        let chat = gateway.request("POST", "/v1/chat/completions", &token);
+        let chat = chat.json(&json!({"model": "cs-tier-1", "messages": messages}));
+        for request in [start, chat] {
+            let refused = request.send().await.expect("the gateway responds");
+            assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+            let text = refused.text().await.expect("the gateway responds");
+            assert!(text.contains("the verb get on pods/log"), "{text}");
+        }
+        let jobs = tenant.api::<Job>().list(&ListParams::default()).await.expect("the Jobs are listed");
+        assert!(jobs.items.is_empty(), "{:?}", jobs.items);
     })
     .await;
 }

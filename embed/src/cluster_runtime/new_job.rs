@@ -3,10 +3,15 @@
 use crate::error::{Error, ErrorKind};
 use crate::job::NewJob;
 use bloomery_crds::names::{MAX_NAME_BYTES, is_name};
-use bloomery_crds::v1alpha1::{Binding, ClaimBinding, Job, JobSpec, SecretKeyRef};
+use bloomery_crds::resources;
+use bloomery_crds::v1alpha1::{Binding, ClaimBinding, Job, JobSpec, SecretKeyRef, Skill};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use std::collections::BTreeMap;
+
+/// The forms of a binding, for people.
+const BINDING_FORMS: &str = "Write claim:NAME or claim:NAME/PATH for a PersistentVolumeClaim of the namespace (writable-claim: if the Job \
+                             may write), secret:NAME/KEY for a Secret, or a URL";
 
 /// The number of characters that the API server adds to a generated name.
 const GENERATED_BYTES: usize = 5;
@@ -32,6 +37,24 @@ pub(super) fn build(new: NewJob) -> Result<Job, Error> {
     let resources = bound.collect::<Result<BTreeMap<_, _>, _>>()?;
     let spec = JobSpec { skill, run_key: key, goal, resources, limits, continues, ..JobSpec::default() };
     Ok(Job { metadata, spec, status: None })
+}
+
+/// Checks that a new Job binds the resources of its Skill, by the rules of the operator.
+///
+/// # Errors
+/// If it does not. The error names each resource.
+pub(super) fn check_resources(job: &Job, skill: &Skill) -> Result<(), Error> {
+    let faults = resources::faults(&skill.spec.resources, &job.spec.resources);
+    if faults.is_empty() {
+        return Ok(());
+    }
+    // Requests have the same names, without the place in the object.
+    let faults: Vec<&str> = faults.iter().map(|fault| fault.strip_prefix("spec.").unwrap_or(fault)).collect();
+    Err(Error::invalid(format!(
+        "the Skill {} cannot run: {}. {BINDING_FORMS}",
+        job.spec.skill,
+        faults.join(" ").trim_end_matches('.')
+    )))
 }
 
 /// Checks that the Job of a key has the parameters of this start.
@@ -73,9 +96,7 @@ fn binding(resource: &str, text: &str) -> Result<Binding, Error> {
     };
     bound.ok_or_else(|| {
         Error::invalid(format!(
-            "resources.{resource}: {text:?} is no binding. A cluster has no paths of your machine. Write claim:NAME or \
-             claim:NAME/PATH for a PersistentVolumeClaim of the namespace (writable-claim: if the Job may write), secret:NAME/KEY for \
-             a Secret, or a URL"
+            "resources.{resource}: {text:?} is no binding. A cluster has no paths of your machine. {BINDING_FORMS}"
         ))
     })
 }

@@ -26,6 +26,8 @@ pub(super) fn summary(job: &Job) -> JobSummary {
 /// Returns the state of a Job. The remarks are in the conditions of the object only.
 pub(super) fn status(job: &Job) -> JobStatus {
     let JobSummary { job: key, skill, goal, phase, created: _ } = summary(job);
+    let not_ready = state::not_ready(job).filter(|_| !state::has_ended(job));
+    let condition = not_ready.map(|ready| format!("{}: {}", ready.reason, ready.message));
     let status = job.status.clone().unwrap_or_default();
     let no_log = || LogPosition { path: String::new(), events: 0, head: Digest::of_bytes(b"") };
     let status = Projection {
@@ -44,7 +46,7 @@ pub(super) fn status(job: &Job) -> JobStatus {
         usage: status.usage.unwrap_or_default(),
         log: status.log.unwrap_or_else(no_log),
     };
-    JobStatus { job: key, skill, goal, status }
+    JobStatus { job: key, skill, goal, status, condition }
 }
 
 /// Returns the requests of a Job that wait for people. `approvals` are the undecided Approvals that its status names.
@@ -142,6 +144,16 @@ mod tests {
         assert_eq!(ended.status.result.unwrap().text, "Order A-443 was refunded.");
         let new = status(&job("new"));
         assert_eq!((new.status.phase, new.status.log.events), (Phase::Pending, 0));
+        assert_eq!(new.condition, None);
+    }
+
+    #[test]
+    fn a_job_that_waits_has_the_reason() {
+        let mut waiting = job("waiting");
+        waiting.status = serde_json::from_value(json!({"phase": "Pending", "conditions": [ready("False")]})).unwrap();
+        assert_eq!(status(&waiting).condition.as_deref(), Some("ModelMissing: there is no Model x"));
+        waiting.status = serde_json::from_value(json!({"phase": "Failed", "conditions": [ready("False")]})).unwrap();
+        assert_eq!(status(&waiting).condition, None);
     }
 
     #[test]

@@ -76,19 +76,40 @@ struct Pump {
     has_ended: bool,
 }
 
-/// Checks that a caller has the right to read the logs of the pods of a Job, which contain its events.
+/// Returns the right to read the logs of the pods of Jobs, which contain their events.
+fn to_read_events() -> Right {
+    Right::on_pods("get", "pods/log")
+}
+
+/// Checks that a caller has the right to read the events of a Job.
 ///
 /// # Errors
 /// If the right is missing, or cannot be checked.
 pub(super) async fn authorize(cluster: &Cluster, job: &Job) -> Result<(), Error> {
-    let missing = cluster.missing_rights(vec![Right::on_pods("get", "pods/log")]).await?;
-    let Some(right) = missing.first() else { return Ok(()) };
-    let (name, right, namespace) = (job.name_any(), right.description(), &cluster.namespace);
-    let message = format!(
-        "following the Job {name}: missing in the namespace {namespace}: {right}. The status and the open requests of the Job need no \
-         such right"
-    );
-    Err(Error::new(ErrorKind::Forbidden, message))
+    let hint = "The status and the open requests of the Job need no such right";
+    require(cluster, &format!("following the Job {}", job.name_any()), vec![to_read_events()], hint).await
+}
+
+/// Checks that a caller has the rights to start a Job and to follow it.
+///
+/// # Errors
+/// If a right is missing, or cannot be checked.
+pub(super) async fn authorize_start(cluster: &Cluster) -> Result<(), Error> {
+    let mut rights = ["create", "get", "list", "watch"].map(Right::on_jobs).to_vec();
+    rights.extend(["list", "watch"].map(|verb| Right::on_pods(verb, "pods")));
+    rights.push(to_read_events());
+    let hint = "Nothing was started. Who follows no Job needs the right to create it only";
+    require(cluster, "starting a Job and following it", rights, hint).await
+}
+
+/// Checks that a caller has some rights. `hint` ends the message about the missing ones.
+async fn require(cluster: &Cluster, doing: &str, rights: Vec<Right>, hint: &str) -> Result<(), Error> {
+    let missing = cluster.missing_rights(rights).await?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (namespace, missing) = (&cluster.namespace, Right::descriptions(&missing));
+    Err(Error::new(ErrorKind::Forbidden, format!("{doing}: missing in the namespace {namespace}: {missing}. {hint}")))
 }
 
 /// Checks that a caller can still read a Job and its events. Returns the Job.

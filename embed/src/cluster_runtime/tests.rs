@@ -181,6 +181,50 @@ async fn a_missing_right_is_named() {
 }
 
 #[tokio::test]
+async fn a_job_without_a_required_resource_is_not_created() {
+    let setup = Setup::new().await;
+    setup.api.put(
+        "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/desk",
+        json!({
+            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": {"name": "desk", "namespace": "acme"},
+            "spec": {
+                "problem": {"statement": "Help"},
+                "resources": [{"name": "codebase", "type": "filesystem", "required": true}],
+            },
+        }),
+    );
+    let tenant = setup.open("ada").await;
+    let with = |resources: &[(&str, &str)]| NewJob {
+        skill: Some("desk".into()),
+        resources: resources.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect(),
+        ..NewJob::new("Refund")
+    };
+    for refused in [with(&[]), with(&[("codebase", "https://api.example")]), with(&[("codbase", "claim:code")])] {
+        let error = tenant.start(refused).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Invalid);
+        assert!(error.message.contains("resources.codebase") && error.message.contains("claim:NAME"), "{error}");
+    }
+    assert!(tenant.jobs().await.unwrap().is_empty());
+    assert!(tenant.start(with(&[("codebase", "claim:code")])).await.is_ok());
+    // The operator checks the Jobs of who may not read Skills.
+    setup.api.deny(&["get skills"]);
+    assert!(tenant.start(NewJob { key: Some("i-17".into()), ..with(&[]) }).await.is_ok());
+}
+
+#[tokio::test]
+async fn who_may_not_follow_a_job_learns_it_before_the_start() {
+    let setup = Setup::new().await;
+    let tenant = setup.open("eve").await;
+    tenant.check_following().await.unwrap();
+    setup.api.deny(&["get pods/log", "watch pods"]);
+    let error = tenant.check_following().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Forbidden);
+    let missing =
+        "missing in the namespace acme: the verb watch on pods, and the verb get on pods/log. Nothing was started";
+    assert!(error.message.contains(missing), "{error}");
+}
+
+#[tokio::test]
 async fn a_missing_right_to_impersonate_is_named() {
     let setup = Setup::new().await;
     setup.api.deny_impersonation("eve");

@@ -91,7 +91,8 @@ impl StoredJob {
     pub(super) fn status(&self) -> Result<JobStatus, Error> {
         let status = self.state()?.projection;
         let Inputs { part, .. } = &self.inputs;
-        Ok(JobStatus { job: part.run_key.clone(), skill: self.directory.name.clone(), goal: part.goal.clone(), status })
+        let (job, skill, goal) = (part.run_key.clone(), self.directory.name.clone(), part.goal.clone());
+        Ok(JobStatus { job, skill, goal, status, condition: None })
     }
 
     /// Opens the log of the Job.
@@ -179,7 +180,8 @@ fn summary(directory: &SkillDirectory, key: String) -> Option<JobSummary> {
     if let Ok(Record { goal, outcome: Some(outcome), .. }) = Record::read(&directory.dir, &key) {
         return Some(JobSummary { job: key, skill, goal, phase: outcome.phase(), created });
     }
-    let JobStatus { job, skill, goal, status } = StoredJob::read(directory.clone(), &key).ok()?.status().ok()?;
+    let JobStatus { job, skill, goal, status, condition: _ } =
+        StoredJob::read(directory.clone(), &key).ok()?.status().ok()?;
     Some(JobSummary { job, skill, goal, phase: status.phase, created })
 }
 

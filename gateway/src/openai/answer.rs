@@ -5,18 +5,25 @@ use axum::http::StatusCode;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::result_digest;
 use bloomery_crds::v1alpha1::{JobResult, Usage};
-use bloomery_embed::{Cursor, HeldCall, JobEvent, JobStatus, OpenRequests, Question, Tenant};
+use bloomery_embed::{Cursor, Error, ErrorKind, HeldCall, JobEvent, JobStatus, OpenRequests, Question, Tenant};
 use bloomery_engine::event::{FullResult, QuestionId};
 use futures::StreamExt;
 use serde_json::{Map, Value};
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The longest wait for a status that includes the answer.
 const STATUS_WAIT: Duration = Duration::from_secs(3);
 
 /// The interval between two reads of the status.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The interval between two reads of the requests of a Job that may wait for a person.
+const REQUESTS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The time without an event after which the answer of a Job without a worker says that it waits.
+pub(super) const SILENCE: Duration = Duration::from_mins(1);
 
 /// The answer to the last message of a chat.
 #[derive(Debug)]
@@ -49,47 +56,118 @@ async fn usage_at<T: Tenant>(tenant: &T, job: &str, seq: u64) -> Result<Usage, P
     }
 }
 
-/// Follows a Job after a position in its log until it ends or waits for a person. Returns its answer, and the number of the event at which it
-/// did. If `awaits_input` is true, the requests that are open before the first input after the position do not count. All others are those
-/// that are open now.
+/// What is known of a Job that is followed.
+#[derive(Debug)]
+struct Followed {
+    /// The number of the latest event; 0 before the first one.
+    seq: u64,
+    /// The time of the latest event, or of the begin.
+    at: Instant,
+    /// Whether the requests that are open now count.
+    has_input: bool,
+    /// Whether a request may be open.
+    may_wait: bool,
+    /// The time without an event after which the answer of a Job without a worker says that it waits.
+    silence: Duration,
+}
+
+impl Followed {
+    fn apply(&mut self, event: &JobEvent) {
+        (self.seq, self.at) = (event.seq, Instant::now());
+        match event.kind.as_str() {
+            "user.replied" | "user.message" => (self.has_input, self.may_wait) = (true, true),
+            "user.asked" | "tool.held" => self.may_wait = true,
+            // Nothing was open.
+            "conversation.model.requested" => self.may_wait = false,
+            _ => {}
+        }
+    }
+
+    fn awaits_request(&self) -> bool {
+        self.has_input && self.may_wait
+    }
+
+    /// Returns the longest wait for the next event before the state of the Job is read again.
+    fn patience(&self) -> Duration {
+        if self.awaits_request() { REQUESTS_INTERVAL } else { self.silence }
+    }
+
+    /// Returns the answer of a Job that waits for a person, or that no worker runs for a while. `None` for any other Job, and while its status
+    /// does not include the latest event: the requests before it may be answered.
+    async fn wait<T: Tenant>(&self, tenant: &T, job: &str) -> Result<Option<String>, Error> {
+        let is_silent = self.at.elapsed() >= self.silence;
+        if !self.awaits_request() && !is_silent {
+            return Ok(None);
+        }
+        let JobStatus { status, condition, .. } = tenant.status(job).await?;
+        if self.awaits_request() && status.log.events >= self.seq && status.waiting_for.is_some() {
+            // On a cluster, the Approvals of a held call exist after its status.
+            let open = of_requests(job, &tenant.open_requests(job).await?);
+            if open.is_some() {
+                return Ok(open);
+            }
+        }
+        Ok((is_silent && has_no_worker(status.phase)).then(|| without_worker(job, status.phase, condition.as_deref())))
+    }
+}
+
+/// Follows a Job after a position in its log until it ends, waits for a person, or has no worker and no event for `silence`. Returns its answer, and the
+/// number of the latest event. If `awaits_input` is true, the requests that are open before the first input after the position do not count.
+/// All others are those that are open now.
 pub(super) async fn follow<T: Tenant>(
     tenant: &T,
     job: &str,
     after: Cursor,
     awaits_input: bool,
+    silence: Duration,
 ) -> Result<(String, u64), Problem> {
     let mut events = pin!(tenant.events(job, after).await?);
-    let (mut has_input, mut may_wait) = (!awaits_input, false);
-    while let Some(event) = events.next().await {
-        let event = event?;
-        if event.is_last {
-            return Ok((end(job, &event), event.seq));
+    let mut followed = Followed { seq: 0, at: Instant::now(), has_input: !awaits_input, may_wait: false, silence };
+    loop {
+        // A timeout is the time to read the state again.
+        if let Ok(next) = tokio::time::timeout(followed.patience(), events.next()).await {
+            let Some(event) = next else { break };
+            let event = event?;
+            if event.is_last {
+                return Ok((end(job, &event), event.seq));
+            }
+            followed.apply(&event);
         }
-        match event.kind.as_str() {
-            "user.replied" | "user.message" => (has_input, may_wait) = (true, true),
-            "user.asked" | "tool.held" => may_wait = true,
-            // Nothing was open.
-            "conversation.model.requested" => may_wait = false,
-            _ => {}
-        }
-        if has_input
-            && may_wait
-            && let Some(text) = open(tenant, job).await?
-        {
-            return Ok((text, event.seq));
+        match followed.wait(tenant, job).await {
+            Ok(Some(text)) => return Ok((text, followed.seq)),
+            Ok(None) => {}
+            // The state is read again. The events end if the runtime stays unavailable.
+            Err(error) if error.kind == ErrorKind::Unavailable => {}
+            Err(error) => return Err(error.into()),
         }
     }
     let detail = format!("The events of the Job {job} ended before the Job. Send the request again.");
     Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
 }
 
-/// Returns what a Job waits for. `None` if it waits for nobody.
-async fn open<T: Tenant>(tenant: &T, job: &str) -> Result<Option<String>, Problem> {
-    let OpenRequests { approvals, questions, missing: _ } = tenant.open_requests(job).await?;
+/// Returns the answer of a Job with open requests. `None` if there are none.
+pub(super) fn of_requests(
+    job: &str,
+    OpenRequests { approvals, questions, missing: _ }: &OpenRequests,
+) -> Option<String> {
     let mut parts: Vec<String> = approvals.iter().map(|held| approval(job, held)).collect();
     // The next message is the reply to the first question. The next answer has the next one.
     parts.extend(questions.first().map(|asked| question(job, asked)));
-    Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// Returns whether no worker runs a Job in this phase. A Job that waits for another one is not meant.
+fn has_no_worker(phase: Phase) -> bool {
+    phase.awaits_people() || matches!(phase, Phase::Pending | Phase::Queued | Phase::Starting)
+}
+
+/// Returns the answer of a Job that no worker runs.
+fn without_worker(job: &str, phase: Phase, condition: Option<&str>) -> String {
+    let why = condition.map(|condition| format!(", {condition}")).unwrap_or_default();
+    format!(
+        "The Job {job} has no answer yet, because no worker runs it: {phase}{why}\n\nThe Job goes on by itself as soon as it can. Then \
+         send a message to read its answer."
+    )
 }
 
 fn question(job: &str, Question { question, refused }: &Question) -> String {
@@ -136,8 +214,12 @@ fn end(job: &str, event: &JobEvent) -> String {
     }
 }
 
+/// The message may mention the `result` in the status, which a chat does not show.
 fn without_result(job: &str, Outcome { code, message, .. }: &Outcome) -> String {
-    format!("{message}\n\nThe Job {job} has ended without an answer: {code}.")
+    format!(
+        "{message}\n\nThe Job {job} has ended without an answer: {code}. GET /api/jobs/{job} returns its status, with the unverified draft in \
+         `result` if there is one."
+    )
 }
 
 fn with_fields(text: &str, fields: &Map<String, Value>) -> String {
@@ -200,6 +282,26 @@ mod tests {
         assert_eq!(usage.output_tokens, 2, "the first status with 3 events has 3 tokens");
     }
 
+    /// Before the status of the Job `lags` has its three events, its open request is one that the first event answers. Then it has none for a
+    /// while.
+    #[tokio::test]
+    async fn the_requests_before_a_reply_are_no_answer_to_it() {
+        let tenant = Recorder::default();
+        let answered = follow(&tenant, "lags", Cursor::START, true, SILENCE);
+        let (text, seq) = tokio::time::timeout(SILENCE, answered).await.unwrap().unwrap();
+        assert!(asks(&text, "lags", &QuestionId::new(2)) && !asks(&text, "lags", &QuestionId::new(1)), "{text}");
+        assert_eq!(seq, 3);
+    }
+
+    #[tokio::test]
+    async fn a_job_without_a_worker_answers_with_the_reason() {
+        let tenant = Recorder::default();
+        let answered = follow(&tenant, "pending", Cursor::START, false, Duration::from_millis(100));
+        let (text, _) = tokio::time::timeout(SILENCE, answered).await.unwrap().unwrap();
+        let says = "The Job pending has no answer yet, because no worker runs it: Pending, ModelMissing: there is no Model x\n";
+        assert!(text.starts_with(says), "{text}");
+    }
+
     #[rstest]
     #[case::text("Hello.", json!({}), "Hello.")]
     #[case::blank_end("Hello.\n\n", json!({}), "Hello.\n\n")]
@@ -232,7 +334,9 @@ mod tests {
     fn the_draft_of_a_job_without_an_answer_is_not_shown() {
         let draft = FullResult { text: "a draft".into(), ..FullResult::default() };
         let text = end_of(OutcomeCode::GateFailed, &draft);
-        assert_eq!(text, "It ended.\n\nThe Job k-1 has ended without an answer: GateFailed.");
+        let expected = "It ended.\n\nThe Job k-1 has ended without an answer: GateFailed. GET /api/jobs/k-1 returns its status, with the \
+                        unverified draft in `result` if there is one.";
+        assert_eq!(text, expected);
         let status = ended(OutcomeCode::GateFailed, &draft);
         assert!(is_last_answer(&status, &text) && !is_last_answer(&status, "a draft"));
     }
