@@ -143,7 +143,7 @@ mod tests {
     use serde_json::json;
     use std::time::Duration;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_message_to_a_job_with_a_held_call_has_the_call_as_its_answer() {
         let messages = [("user", "Refund"), ("assistant", "The Job held waits."), ("user", "Is it done?")];
         let messages = messages.map(|(role, content)| json!({"role": role, "content": content}));
