@@ -77,7 +77,7 @@ impl<S, F: Fn(&str) -> Vec<String>> Walk<S, F> {
     }
 
     /// Returns the cycle from the Skill at this position of the way to itself.
-    fn cycle(&self, at: usize, nth: usize) -> Option<Cycle> {
+    fn cycle_from(&self, at: usize, nth: usize) -> Option<Cycle> {
         let circle = self.way.get(at..)?;
         let (start, closing) = (circle.first()?, circle.last()?);
         let (head, tail) = circle.split_at(circle.len().min(MAX_SHOWN / 2));
@@ -115,7 +115,7 @@ where
             };
             match self.reached.get(&subskill).copied() {
                 None => self.enter(subskill),
-                Some(Some(at)) => return self.cycle(at, nth),
+                Some(Some(at)) => return self.cycle_from(at, nth),
                 Some(None) => {}
             }
         }

@@ -24,7 +24,7 @@ use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, Model, Skill};
 use futures::stream::BoxStream;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
@@ -148,11 +148,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.budgets.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.pods.changes(), skills, move |pod| skills_of_pod(&store_for_pods, &models_of_workers, pod)),
-        wake_on(caches.claims.changes(), skills, move |claim| {
-            let is_memory = claim.name_any() == names::MEMORY_CLAIM;
-            let namespace = claim.metadata.namespace.as_deref();
-            if is_memory { fetch::select_skills(&store_for_claims, namespace, |_| true) } else { Vec::new() }
-        }),
+        wake_on(caches.claims.changes(), skills, move |claim| skills_of_claim(&store_for_claims, claim)),
         wake_on(caches.services.changes(), skills, move |service| {
             let name = service.name_any();
             let namespace = service.metadata.namespace.as_deref();
@@ -232,6 +228,12 @@ fn skill_of_memory_fault(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> 
     };
     let differs = |skill: &Skill| shows_fault(skill) != is_faulty;
     skill_of_job(readable).filter(|skill| is_readable_and(skills, skill, differs)).into_iter().collect()
+}
+
+/// Returns the Skills of a namespace if a claim is that of its memory.
+fn skills_of_claim(skills: &Store<Guarded<Skill>>, claim: &PersistentVolumeClaim) -> Vec<Wake<Skill>> {
+    let is_memory = claim.metadata.name.as_deref() == Some(names::MEMORY_CLAIM);
+    if is_memory { fetch::select_skills(skills, claim.metadata.namespace.as_deref(), |_| true) } else { Vec::new() }
 }
 
 /// Returns the Skills that a Job's wait for a key of a Secret may change: all Skills of the namespace that do not show a missing

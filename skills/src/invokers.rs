@@ -64,15 +64,15 @@ fn missing(skills: &[InputSkill]) -> Vec<(String, Finding)> {
     found
 }
 
-fn missing_finding(invoker: &Invoker, named: &Subskill, names: &BTreeSet<&str>) -> Finding {
-    let name = without_namespace(&named.skill);
+fn missing_finding(invoker: &Invoker, missing: &Subskill, names: &BTreeSet<&str>) -> Finding {
+    let name = without_namespace(&missing.skill);
     let near = did_you_mean(name, names.iter().copied().map(without_namespace));
     Finding {
-        line: named.line,
-        column: named.column,
+        line: missing.line,
+        column: missing.column,
         severity: Severity::Warning,
         object: invoker.object.clone(),
-        path: named.path.clone(),
+        path: missing.path.clone(),
         message: format!("there is no Skill {} among the checked ones{near}", quoted(name)),
         hint: Some("check its file in the same run, unless the Skill is in the cluster only".to_owned()),
         kind: FindingKind::Other,

@@ -214,7 +214,7 @@ async fn a_running_job_survives_the_deletion_of_its_claim_its_revision_and_its_s
 /// The user and the group that the platform chooses for the pods of the tenant.
 const PLATFORM_ID: i64 = 1_000_690_000;
 
-/// Returns the change of a platform that chooses users and groups, such as OpenShift.
+/// Returns the change of a platform that chooses users and groups, such as `OpenShift`.
 fn ids_of_the_platform() -> String {
     let set =
         |field: &str| format!("JSONPatch{{op: 'add', path: '/spec/securityContext/{field}', value: {PLATFORM_ID}}}");
@@ -325,9 +325,8 @@ mod alone {
             let (class, classes) = (&tenant.namespace, Api::<RuntimeClass>::all(tenant.cluster.client.clone()));
             let runc = typed(json!({"metadata": {"name": class}, "handler": "runc"}));
             classes.create(&PostParams::default(), &runc).await.expect("the runtime class is created");
-            let policy =
-                ChangedPods::create(tenant, &ids_of_the_platform(), |pod| class_and_user(pod).1 == Some(PLATFORM_ID));
-            let policy = policy.await;
+            let ids = ids_of_the_platform();
+            let policy = ChangedPods::create(tenant, &ids, |pod| class_and_user(pod).1 == Some(PLATFORM_ID)).await;
             let own_users = has_user_namespaces(tenant).await;
             let values = [
                 "uidsFromPlatform=true".to_owned(),

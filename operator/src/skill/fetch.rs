@@ -118,8 +118,7 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
     let memory_fault = of_skill.clone().find_map(memory_fault).map(str::to_owned);
     let in_use = of_skill.filter_map(|status| Some(status.skill_revision.as_ref()?.name.clone()));
     let key_waits = unfinished.iter().filter_map(|job| key_wait(job.status.as_ref()?));
-    let models: BTreeMap<String, Arc<Guarded<Model>>> =
-        caches.models.select(namespace, |_| true).into_iter().map(|model| (model.name_any(), model)).collect();
+    let models = models_of(caches, namespace);
     let named = destination::of_skill(&skill.spec, &models);
     // The seal of a worker matters only if the worker connects to more.
     let earlier = pods.iter().filter(|pod| is_running_worker(pod)).filter_map(|pod| {
@@ -159,6 +158,11 @@ pub fn fetch(skill: &Skill, context: &Context) -> FetchedSkill {
         revisions,
         test_job: TestJob::Absent,
     }
+}
+
+/// Returns the Models of a namespace by name.
+fn models_of(caches: &Caches, namespace: &str) -> BTreeMap<String, Arc<Guarded<Model>>> {
+    caches.models.select(namespace, |_| true).into_iter().map(|model| (model.name_any(), model)).collect()
 }
 
 /// Returns the name of the revision that new Jobs run on until a later one is validated; none if the Skill does not require this.
