@@ -59,21 +59,19 @@ pub fn decide(wanted: Option<&Wanted>, pods: &[ProbePod], is_available: bool, no
         return Plan { delete: all(), start: None, state: ProbeState::Verified, requeue_after: None };
     }
     let (current, others): (Vec<&ProbePod>, Vec<&ProbePod>) = pods.iter().partition(|pod| pod.probe == wanted.probe);
-    let mut plan = match current.iter().max_by_key(|pod| pod.number) {
-        None => {
-            let start = is_available.then_some(1);
-            Plan { delete: Vec::new(), start, state: ProbeState::Pending, requeue_after: None }
-        }
-        Some(latest) => {
-            let longest = if wanted.is_outside { MAX_DELAY_OUTSIDE } else { MAX_DELAY };
-            after(latest, longest, is_available, now)
-        }
+    let Some(latest) = current.iter().max_by_key(|pod| pod.number) else {
+        let delete = others.into_iter().map(|pod| pod.metadata.clone()).collect();
+        return Plan { delete, start: is_available.then_some(1), state: ProbeState::Pending, requeue_after: None };
     };
-    plan.delete.extend(others.into_iter().map(|pod| pod.metadata.clone()));
+    let longest = if wanted.is_outside { MAX_DELAY_OUTSIDE } else { MAX_DELAY };
+    let mut plan = after(latest, longest, is_available, now);
+    // The pod of the latest try has the number of tries and the cause of the failure, so it stays until the pod of the next try exists.
+    let earlier = current.iter().filter(|pod| pod.number < latest.number);
+    plan.delete = earlier.chain(&others).map(|pod| pod.metadata.clone()).collect();
     plan
 }
 
-/// Decides on the next step after the latest try.
+/// Decides on the next step after the latest try. Deletes no pod.
 fn after(latest: &ProbePod, longest: SignedDuration, is_available: bool, now: Timestamp) -> Plan {
     let state = match (&latest.end, &latest.problem) {
         (Some(end), _) => match &end.failure {
@@ -92,8 +90,7 @@ fn after(latest: &ProbePod, longest: SignedDuration, is_available: bool, now: Ti
     }
     // A server that is not available wakes the Skill when it is.
     let start = is_available.then(|| latest.number.saturating_add(1));
-    let delete = start.map(|_| latest.metadata.clone()).into_iter().collect();
-    Plan { delete, start, state, requeue_after: None }
+    Plan { delete: Vec::new(), start, state, requeue_after: None }
 }
 
 /// Returns the delay before the try after this one.

@@ -184,9 +184,26 @@ fn a_failed_probe_is_repeated_after_growing_delays(#[case] number: u32, #[case] 
     assert_eq!(early.state, ProbeState::Failed("the server does not answer".into()));
     assert_eq!(early.requeue_after, Some(SignedDuration::from_secs(1)));
     let due = plan(&failed, true, 5 + delay);
-    assert_eq!((due.start, due.delete.len()), (Some(number + 1), 1));
+    assert_eq!((due.start, due.delete.len()), (Some(number + 1), 0));
     let server_is_down = plan(&failed, false, 5 + delay);
     assert_eq!((server_is_down.start, server_is_down.delete.len()), (None, 0));
+}
+
+#[test]
+fn a_failed_probe_keeps_its_number_and_its_cause_until_the_next_pod_exists() {
+    let failed = || seen(1, &ended("Failed", 5, "the server does not answer\n"));
+    let cause = ProbeState::Failed("the server does not answer".into());
+    let due = plan(&[failed()], true, 15);
+    assert_eq!((due.start, &due.state), (Some(2), &cause));
+    // What the cache shows once it has this plan.
+    let mut cached: Vec<ProbePod> = vec![failed()];
+    cached.retain(|pod| !due.delete.contains(&pod.metadata));
+    let again = plan(&cached, true, 15);
+    assert_eq!((again.start, again.state), (Some(2), cause), "the next pod is not in the cache yet");
+    cached.push(seen(2, &json!({"phase": "Pending"})));
+    let repeated = plan(&cached, true, 16);
+    assert_eq!((repeated.start, repeated.state), (None, ProbeState::Repeated));
+    assert_eq!(repeated.delete, [failed().metadata]);
 }
 
 #[test]
@@ -213,7 +230,7 @@ fn a_pod_that_never_starts_fails_and_is_replaced_in_bounded_time(#[case] contain
     let ProbeState::Failed(message) = waiting.state else { panic!("{:?}", waiting.state) };
     assert!(message.contains(expected), "{message}");
     let replaced = plan(&pods, true, 310);
-    assert_eq!((replaced.start, replaced.delete.len()), (Some(2), 1));
+    assert_eq!((replaced.start, replaced.delete.len()), (Some(2), 0));
 }
 
 #[rstest]
