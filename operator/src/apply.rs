@@ -25,7 +25,7 @@ use creation_locks::CreationLocks;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::core::{Resource, ResourceExt, Status};
+use kube::core::{Resource, ResourceExt};
 use kube::{Api, Client};
 use repairs::Repairs;
 use serde::Serialize;
@@ -413,26 +413,21 @@ fn unless_reverted<K: Object>(result: ApplyResult<K>, wanted: &Value, live: &Val
     if paths.is_empty() { result } else { ApplyResult::Reverted(paths) }
 }
 
-/// Returns a result for a refusal that depends on the object or its namespace, and an error for a failure that may be
-/// temporary.
+/// Returns a result for a refusal that depends on the object, its namespace or an admission webhook, and an error for a failure that may
+/// be temporary.
 fn refusal_or_error<K>(error: Error) -> Result<ApplyResult<K>, Error> {
-    match &error {
-        Error::Api { source: kube::Error::Api(status), .. } if !error.is_gone() && is_refusal(status) => {
-            Ok(ApplyResult::Refused(status.message.clone()))
-        }
-        _ => Err(error),
+    match error.refusal().or_else(|| unreadable(&error)) {
+        Some(why) => Ok(ApplyResult::Refused(why.to_owned())),
+        None => Err(error),
     }
 }
 
-/// Returns whether a status refuses an object because of its content or its namespace. Server-side apply answers 500
-/// for objects that it cannot read.
-fn is_refusal(status: &Status) -> bool {
-    let unreadable = ["failed to convert new object", "failed to create typed patch object"];
-    match status.code {
-        400 | 403 | 422 => true,
-        500 => unreadable.iter().any(|beginning| status.message.starts_with(beginning)),
-        _ => false,
-    }
+/// Returns the message if the API server cannot read an applied object. Server-side apply answers 500 then.
+fn unreadable(error: &Error) -> Option<&str> {
+    let Error::Api { source: kube::Error::Api(status), .. } = error else { return None };
+    let beginnings = ["failed to convert new object", "failed to create typed patch object"];
+    let is_unreadable = status.code == 500 && beginnings.iter().any(|beginning| status.message.starts_with(beginning));
+    is_unreadable.then_some(status.message.as_str())
 }
 
 fn json<K: Serialize>(object: &K, what: &str) -> Result<Value, Error> {

@@ -9,6 +9,9 @@ const MAX_QUICK_RETRIES: u32 = 3;
 /// The number of consecutive failures after which every delay is at its maximum.
 const MAX_COUNTED_FAILURES: u32 = 16;
 
+/// Texts in the message of the API server if an admission webhook or policy denies a request, or if a webhook cannot be called.
+const ADMISSION_TEXTS: [&str; 3] = ["admission webhook \"", "failed calling webhook \"", "ValidatingAdmissionPolicy '"];
+
 /// An error of a reconcile. The reconcile is retried with backoff, unless the object is gone.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -97,21 +100,41 @@ impl Error {
 
     /// Returns whether another writer was faster. The retry reads the object again.
     pub fn is_conflict(&self) -> bool {
-        self.code() == Some(409)
+        self.code() == Some(409) && !self.is_of_admission()
+    }
+
+    /// Returns whether an admission webhook or policy denied the request, or a webhook could not be called. A webhook chooses the code of
+    /// its denial.
+    fn is_of_admission(&self) -> bool {
+        let Self::Api { source: kube::Error::Api(status), .. } = self else { return false };
+        ADMISSION_TEXTS.iter().any(|text| status.message.contains(text))
     }
 
     /// Returns whether the object or its namespace is gone or being deleted: nothing is left to do.
     pub fn is_gone(&self) -> bool {
         let Self::Api { source: kube::Error::Api(status), .. } = self else { return false };
         let causes = status.details.iter().flat_map(|details| &details.causes);
-        status.code == 404 || causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+        (status.code == 404 && !self.is_of_admission())
+            || causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
     }
 
-    /// The message of a refusal that lasts until a person changes something, such as a quota or an admission policy; none for a failure
-    /// that may be temporary.
+    /// The message of a refusal that a person may have to end, such as one by a quota or by an admission webhook, also if the webhook cannot
+    /// be called; none for a failure that may be temporary.
     pub fn refusal(&self) -> Option<&str> {
         let Self::Api { source: kube::Error::Api(status), .. } = self else { return None };
-        (matches!(status.code, 400 | 403 | 422) && !self.is_gone()).then_some(status.message.as_str())
+        let is_refusal = self.has_code_of_refusal() || self.is_of_admission();
+        (is_refusal && !self.is_gone()).then_some(status.message.as_str())
+    }
+
+    /// The message of a refusal that lasts until a person changes something; none for a failure that may be temporary, such as that of a
+    /// webhook that cannot be called.
+    pub fn lasting_refusal(&self) -> Option<&str> {
+        self.refusal().filter(|_| self.has_code_of_refusal())
+    }
+
+    /// Returns whether the code says that the API server refuses the request because of its content or its namespace.
+    fn has_code_of_refusal(&self) -> bool {
+        matches!(self.code(), Some(400 | 403 | 422))
     }
 
     /// Returns whether a quota refused the object. It may have room later.
@@ -164,11 +187,44 @@ impl Error {
 mod tests {
     use super::*;
     use kube::core::Status;
+    use rstest::rstest;
 
     fn refused(code: u16) -> Error {
+        refused_with(code, "no")
+    }
+
+    fn refused_with(code: u16, message: &str) -> Error {
         Error::api("apply Service acme/orders-mcp")(kube::Error::Api(Box::new(
-            Status::failure("no", "No").with_code(code),
+            Status::failure(message, "No").with_code(code),
         )))
+    }
+
+    const DENIED: &str = "admission webhook \"pods.example.com\" denied the request: not now";
+    const DOWN: &str = "Internal error occurred: failed calling webhook \"pods.example.com\": failed to call webhook: Post \
+         \"https://hook.example.svc:443/\": connect: connection refused";
+
+    #[rstest]
+    #[case::content(422, "spec.ports: Required value", true, true)]
+    #[case::webhook(403, DENIED, true, true)]
+    #[case::webhook_that_says_conflict(409, DENIED, true, false)]
+    #[case::webhook_that_says_gone(404, DENIED, true, false)]
+    #[case::webhook_that_says_overload(429, DENIED, true, false)]
+    #[case::webhook_that_is_down(500, DOWN, true, false)]
+    #[case::conflict(409, "the object has been modified", false, false)]
+    #[case::gone(404, "namespaces \"acme\" not found", false, false)]
+    #[case::overload(429, "too many requests", false, false)]
+    #[case::unavailable(503, "apiserver is shutting down", false, false)]
+    fn a_refusal_by_a_webhook_is_named_whatever_its_code_is(
+        #[case] code: u16,
+        #[case] message: &str,
+        #[case] is_refusal: bool,
+        #[case] is_lasting: bool,
+    ) {
+        let error = refused_with(code, message);
+        assert_eq!(error.refusal(), is_refusal.then_some(message));
+        assert_eq!(error.lasting_refusal(), is_lasting.then_some(message));
+        let is_other = error.is_conflict() || error.is_gone();
+        assert_eq!(is_other, !is_refusal && matches!(code, 404 | 409));
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod phase_metrics;
 pub mod plan;
 pub mod pods;
 mod queue;
+mod refused;
 pub mod replies;
 mod run_key;
 mod skill_template;
@@ -81,6 +82,8 @@ struct ControllerState {
     /// leader gives the worker the whole time again.
     ending: FirstSeen,
     starts: StartPace,
+    /// When the pod of each Job was first refused.
+    refused_since: FirstSeen,
     queue: Queue,
 }
 
@@ -146,6 +149,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
         state.starts.record(&fetched.uid, events, now);
     }
     let requeue_after = state.queue.settle(&context, (&fetched, admission), (&applied, requeue_after), now);
+    let requeue_after = earlier(requeue_after, refused::retry_after(&state.refused_since, &uid, &applied, now));
     // Apply (IO): the children that the worker requests.
     let (children, retry_after) = Box::pin(children::advance(&context, &fetched, ending.is_some())).await;
     let requeue_after = earlier(requeue_after, retry_after);

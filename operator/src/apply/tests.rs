@@ -81,6 +81,8 @@ fn a_field_that_is_no_longer_wanted_makes_a_difference() {
 #[case(403, "exceeded quota: pods", true)]
 #[case(422, "spec.ports: Required value", true)]
 #[case(500, "failed to create typed patch object (acme/a; apps/v1, Kind=Deployment): duplicate entries for key", true)]
+#[case(500, "Internal error occurred: failed calling webhook \"pods.example.com\": connection refused", true)]
+#[case(409, "admission webhook \"pods.example.com\" denied the request: not now", true)]
 #[case(500, "etcdserver: request timed out", false)]
 #[case(409, "the object has been modified", false)]
 #[case(429, "too many requests", false)]

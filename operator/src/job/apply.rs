@@ -25,10 +25,6 @@ use kube::Api;
 use kube::core::ResourceExt;
 use std::time::Instant;
 
-/// The interval for retrying the creation of a refused pod: admission rules are not watched. The queue decides when a Job whose pod a
-/// quota refused tries again.
-const REFUSED_POD_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
-
 /// The retry delay while a cache catches up.
 const CACHE_CATCH_UP_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
@@ -186,7 +182,7 @@ async fn apply_policy(context: &Context, policy: &NetworkPolicy) -> Result<Optio
     let applied = context.applier.apply(policy, known.as_deref().and_then(KnownObject::full)).await?;
     let wait = |reason, why: String| {
         let wait = Wait::new(reason, format!("the NetworkPolicy {name} of the Job {why}"));
-        Ok(Some(PodCreation::MustWait(wait.retry_after(REFUSED_POD_RETRY_INTERVAL))))
+        Ok(Some(PodCreation::MustWait(wait)))
     };
     match applied {
         ApplyResult::Unchanged | ApplyResult::Written(_) | ApplyResult::CacheBehind | ApplyResult::Reverted(_) => {
@@ -236,15 +232,14 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
     }
 }
 
-/// Returns a wait for a refusal that a person has to fix, for example because of an admission policy, and an error for a
-/// failure that may be temporary.
+/// Returns a wait for a refusal that a person has to fix, for example because of an admission webhook, and an error for a
+/// failure that may be temporary. The queue, or [`super::refused`], decides when the Job tries again.
 fn wait_if_refused(error: Error) -> Result<PodCreation, Error> {
     let Some(why) = error.refusal() else { return Err(error) };
     if error.is_quota_refusal() {
         return Ok(PodCreation::MustWait(Wait::new(Reason::QuotaExceeded, queue::quota_message(why))));
     }
-    let wait = Wait::new(Reason::PodNotStarting, format!("the API server refuses the pod: {why}"));
-    Ok(PodCreation::MustWait(wait.retry_after(REFUSED_POD_RETRY_INTERVAL)))
+    Ok(PodCreation::MustWait(Wait::new(Reason::PodNotStarting, format!("the API server refuses the pod: {why}"))))
 }
 
 /// The wait of a Job whose namespace is suspended.

@@ -145,7 +145,8 @@ async fn create_job(
         }
         Err(error) => Error::api(format!("create Job {namespace}/{name}"))(error),
     };
-    let Some(why) = error.refusal() else { return Err(error) };
+    // A refused child is never created, so a webhook that cannot be called refuses none.
+    let Some(why) = error.lasting_refusal() else { return Err(error) };
     // The client may have sent the request twice, and the API server may have stored the first one.
     let found = existing(context, fetched, wanted).await?;
     Ok(found.unwrap_or_else(|| Err(format!("the API server refuses the child: {why}"))))

@@ -397,6 +397,36 @@ async fn a_job_waits_while_its_pod_is_refused() {
 }
 
 #[tokio::test]
+async fn a_webhook_that_is_down_or_denies_the_pod_with_any_code_is_named() {
+    let down = "Internal error occurred: failed calling webhook \"pods.example.com\": failed to call webhook: connection refused";
+    let denied = "admission webhook \"pods.example.com\" denied the request: not now";
+    for (code, message) in [(500, down), (409, denied), (429, denied), (503, denied)] {
+        let api = tenant();
+        api.refuse_creates(Some(json!({ "kind": "Status", "code": code, "reason": "", "message": message })));
+        let action = reconcile_once(&api).await.unwrap();
+        assert_eq!(
+            (reason(&api).as_str(), action),
+            ("PodNotStarting", Action::requeue(Duration::from_secs(1))),
+            "{code}"
+        );
+        assert!(api.get(JOB)["status"]["conditions"].to_string().contains("pods.example.com"), "{code}");
+        api.refuse_creates(None);
+        reconcile_once(&api).await.unwrap();
+        assert_eq!(reason(&api), "Starting");
+    }
+}
+
+#[tokio::test]
+async fn an_overloaded_api_server_is_asked_again_without_a_condition() {
+    for (code, message) in [(429, "too many requests"), (503, "apiserver is shutting down")] {
+        let api = tenant();
+        api.refuse_creates(Some(json!({ "kind": "Status", "code": code, "reason": "", "message": message })));
+        reconcile_once(&api).await.unwrap_err();
+        assert_eq!(api.get(JOB)["status"]["conditions"], Value::Null, "{code}");
+    }
+}
+
+#[tokio::test]
 async fn no_pod_is_created_for_a_job_that_changed_since_it_was_read() {
     let api = tenant();
     let context = api.operator().await;
