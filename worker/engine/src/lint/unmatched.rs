@@ -5,7 +5,7 @@ use super::known_tools::KnownTools;
 use crate::condition::Signature;
 use crate::core_tools;
 use crate::rules::guardrail::reads_as_tool;
-use bloomery_crds::nearest::{nearest, nearest_prefix};
+use bloomery_crds::nearest::{is_near, nearest, nearest_prefix};
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, ToolInput};
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
@@ -16,6 +16,7 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.filter_map(|(path, name)| unmatched(path, &name, spec, known)).collect();
     findings.extend(unmatched_blocks(spec, policy, known));
     findings.extend(unmatched_steps(policy, known));
+    findings.extend(misspelt_declarations(spec, known));
     findings.extend(unmatched_allowances(spec, policy, known));
     findings.extend(unmatched_effects(spec, known));
     findings
@@ -25,12 +26,16 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
 fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
     let approvals = policy.approvals.iter().enumerate();
     let approvals = approvals.map(|(at, rule)| (format!("spec.policy.approvals[{at}].toolId"), rule.tool_id.clone()));
-    let has_rules = |tool: &ToolDeclaration| tool.policy.is_some() || tool.inputs.iter().any(ToolInput::is_limited);
     let declared = spec.tools.iter().enumerate().filter(|(_, tool)| has_rules(tool));
     let declared = declared.map(|(at, tool)| (format!("spec.tools[{at}].name"), tool.name.clone()));
     let limits = policy.limits.iter().enumerate();
     let limits = limits.map(|(at, limit)| (format!("spec.policy.limits[{at}].tool"), limit.tool.clone()));
     approvals.chain(limits).chain(declared).chain(evidence(policy)).collect()
+}
+
+/// Returns whether a declaration limits the calls of a tool.
+fn has_rules(tool: &ToolDeclaration) -> bool {
+    tool.policy.is_some() || tool.inputs.iter().any(ToolInput::is_limited)
 }
 
 /// Returns the path and the tool of each entry of `expect` that names the evidence for a step.
@@ -127,24 +132,58 @@ fn undeclared(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) ->
         .then(|| Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
 }
 
-/// Warns of allowed names that match no tool. They allow nothing, which is safe.
-fn unmatched_allowances(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
-    let allowed = policy.tools.iter().flat_map(|tools| &tools.allowed).flatten().enumerate();
-    let allowed = allowed.map(|(at, name)| (format!("spec.policy.tools.allowed[{at}]"), name));
-    let intents = spec.intents.iter().flat_map(|intents| &intents.supported).enumerate();
-    let of_intents = intents.flat_map(|(at, intent)| {
-        let path = format!("spec.intents.supported[{at}].tools");
-        intent.tools.iter().flatten().enumerate().map(move |(nth, name)| (format!("{path}[{nth}]"), name))
-    });
-    let unmatched = allowed.chain(of_intents).filter(|(_, name)| known.matching(name).next().is_none());
-    let finding = |(path, name): (String, &String)| {
-        if !known.is_complete() {
-            return undeclared(path, name, spec, known);
-        }
-        let message = format!("no tool of the MCP server matches {name:?}: it allows nothing");
-        Some(Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
+/// Finds declarations without rules whose name is probably a typing error. Authors declare tools that only some servers have, so another
+/// name that matches no tool is no error.
+fn misspelt_declarations(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    if !known.is_complete() || allows_unmatched(spec) {
+        return Vec::new();
+    }
+    let declared: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let misspelt =
+        spec.tools.iter().enumerate().filter(|(_, tool)| !has_rules(tool) && is_misspelt(&tool.name, &declared, known));
+    let finding = |(at, tool): (usize, &ToolDeclaration)| {
+        let message = format!("no tool of the MCP server matches {:?}: the declaration describes no tool", tool.name);
+        with_remedy(Finding::error(format!("spec.tools[{at}].name"), message), &tool.name, known)
     };
-    unmatched.filter_map(finding).collect()
+    misspelt.map(finding).collect()
+}
+
+/// Returns whether a name matches no tool, and is probably a typing error of a tool that its list does not name.
+fn is_misspelt(name: &str, list: &[&str], known: &KnownTools) -> bool {
+    if known.matching(name).next().is_some() {
+        return false;
+    }
+    if name.ends_with('*') {
+        return near_prefix(name, known).is_some();
+    }
+    known.names().into_iter().any(|tool| is_near(name, tool) && !list.contains(&tool))
+}
+
+/// Finds allowed names that match no tool. They allow nothing, which is safe, so this is an error only if the name is probably a typing
+/// error: the Job could not call the tool that its author means.
+fn unmatched_allowances(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
+    let allowed = policy.tools.iter().filter_map(|tools| tools.allowed.as_deref());
+    let allowed = allowed.map(|names| ("spec.policy.tools.allowed".to_owned(), names));
+    let intents = spec.intents.iter().flat_map(|intents| &intents.supported).enumerate();
+    let of_intents = intents
+        .filter_map(|(at, intent)| Some((format!("spec.intents.supported[{at}].tools"), intent.tools.as_deref()?)));
+    let of_list = |(path, names): (String, &[String])| -> Vec<Finding> {
+        let list: Vec<&str> = names.iter().map(String::as_str).collect();
+        let unmatched = list.iter().enumerate().filter(|(_, name)| known.matching(name).next().is_none());
+        let finding = |(nth, name): (usize, &&str)| {
+            let path = format!("{path}[{nth}]");
+            if !known.is_complete() {
+                return undeclared(path, name, spec, known);
+            }
+            let message = format!("no tool of the MCP server matches {name:?}: it allows nothing");
+            if is_misspelt(name, &list, known) && !allows_unmatched(spec) {
+                return Some(with_remedy(Finding::error(path, message), name, known));
+            }
+            Some(Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
+        };
+        unmatched.filter_map(finding).collect()
+    };
+    allowed.chain(of_intents).flat_map(of_list).collect()
 }
 
 /// Finds tools that the test of a feature may call and that do not exist. The test denies the calls that its author means to allow.

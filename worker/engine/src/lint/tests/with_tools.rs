@@ -381,6 +381,43 @@ fn without_the_server_s_tools_a_guardrail_on_an_undeclared_tool_is_not_called_te
     );
 }
 
+#[rstest]
+#[case::a_declared_tool(json!({}), json!([{"name": "send_emial"}]), "spec.tools[0].name", "did you mean \"send_email\"?")]
+#[case::a_declared_prefix(json!({}), json!([{"name": "sned_*"}]), "spec.tools[0].name", "did you mean \"send_*\"?")]
+#[case::an_allowed_tool(
+    json!({"tools": {"allowed": ["send_mony"]}}), json!([]), "spec.policy.tools.allowed[0]", "did you mean \"send_money\"?"
+)]
+#[case::an_allowed_tool_that_is_declared(
+    json!({"tools": {"allowed": ["send_mony"]}}), json!([{"name": "send_money"}]), "spec.policy.tools.allowed[0]",
+    "did you mean \"send_money\"?"
+)]
+fn a_misspelt_tool_without_a_rule_is_an_error(
+    #[case] policy: Value,
+    #[case] tools: Value,
+    #[case] path: &str,
+    #[case] hint: &str,
+) {
+    let errors = |policy: &Value| -> Vec<Finding> {
+        let found = findings_about(policy, &tools);
+        found.into_iter().filter(|finding| finding.severity == Severity::Error).collect()
+    };
+    let found = errors(&policy);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.path.as_str(), finding.hint.as_deref()), (path, Some(hint)));
+    let mut with_exception = policy;
+    with_exception["allowUnmatched"] = json!(true);
+    assert_eq!(errors(&with_exception), []);
+}
+
+#[rstest]
+#[case::of_another_server(json!([{"name": "trade", "readOnly": true}]))]
+#[case::of_every_tool(json!([{"name": "*", "readOnly": true}]))]
+#[case::of_a_newer_version_of_the_server(json!([{"name": "send_email"}, {"name": "send_emails"}]))]
+fn a_declared_tool_that_the_server_lacks_is_no_error(#[case] tools: Value) {
+    let found = findings_about(&json!({}), &tools);
+    assert!(found.iter().all(|finding| finding.severity == Severity::Warning), "{found:?}");
+}
+
 #[test]
 fn a_blocked_name_that_is_like_no_tool_is_only_a_warning() {
     let found = findings(&json!({"tools": {"blocked": ["wipe_disk"], "allowed": ["send_*", "trade"]}}));
