@@ -1,6 +1,7 @@
 use super::*;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::core::PartialObjectMeta;
+use kube::core::Status;
 use rstest::rstest;
 use serde_json::json;
 
