@@ -81,12 +81,21 @@ impl Tenant {
         self.annotate(&json!({names::ANNOTATION_SUSPEND: suspended.then_some("true")})).await;
     }
 
+    /// Lets the namespace have pods of every Pod Security Standard, so that only other policies refuse some.
+    pub async fn enforce_no_pod_security(&self) {
+        self.patch_metadata(&json!({"labels": {"pod-security.kubernetes.io/enforce": null}})).await;
+    }
+
     /// Sets annotations of the namespace, and removes those that are null.
     pub async fn annotate(&self, annotations: &Value) {
-        let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+        self.patch_metadata(&json!({"annotations": annotations})).await;
+    }
+
+    async fn patch_metadata(&self, metadata: &Value) {
+        let patch = Patch::Merge(json!({"metadata": metadata}));
         let namespaces = Api::<Namespace>::all(self.cluster.client.clone());
         let written = namespaces.patch(&self.namespace, &PatchParams::default(), &patch).await;
-        written.unwrap_or_else(|error| panic!("{} cannot be annotated: {error}", self.namespace));
+        written.unwrap_or_else(|error| panic!("{} cannot be changed: {error}", self.namespace));
     }
 
     /// Cancels all Jobs, as far as possible, and does not wait for their ends.

@@ -234,6 +234,7 @@ fn forbidden(spec: &Value) -> Vec<(Value, &'static str)> {
 #[tokio::test]
 async fn the_operator_makes_no_pods_with_more_rights_than_restricted_ones() {
     story(async |tenant| {
+        tenant.enforce_no_pod_security().await;
         for account in ["cs-tier-1-worker", "cs-tier-1-mcp"] {
             tenant.create::<ServiceAccount>(typed(json!({"metadata": {"name": account}}))).await;
         }
