@@ -275,7 +275,7 @@ mod tests {
     fn the_skills_of_all_files_are_checked_for_cycles() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, subskill: &str| {
-            let feature = format!("{{name: f, testScenario: x, expectedResult: y, ext: {{subskill: {subskill}}}}}");
+            let feature = format!("{{name: f, testScenario: x, expectedResult: z, ext: {{subskill: {subskill}}}}}");
             let skill = format!("{MANIFEST}  goal: help\n  skills: [{subskill}]\n  features: [{feature}]\n");
             let path = directory.path().join(format!("{name}.yaml"));
             std::fs::write(&path, skill.replace("{name: x}", &format!("{{name: {name}}}"))).unwrap();
