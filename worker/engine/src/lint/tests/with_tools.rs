@@ -227,6 +227,26 @@ fn a_rule_for_a_core_tool_that_no_job_has_protects_nothing(#[case] tool: &str, #
     assert_eq!(errors(&having), [""; 0]);
 }
 
+/// The example of the documentation of `api_endpoint` is one of them.
+#[rstest]
+#[case::a_method("http_request", "method == 'POST' && path == '/refunds'")]
+#[case::no_other_method("http_request", "method != 'POST'")]
+#[case::one_of_two_methods("http_request", "method in ['PUT', 'DELETE']")]
+#[case::a_method_that_reads("http_get", "has(args.method) && method == 'HEAD'")]
+#[case::an_endpoint("http_request", "resource == 'api'")]
+#[case::a_file_system("write_file", "resource == 'files'")]
+#[case::a_feature("apply_feature", "feature == 'express'")]
+fn a_condition_may_compare_what_only_a_job_knows(#[case] tool: &str, #[case] when: &str) {
+    let spec = json!({
+        "problem": {"statement": "Help with mail"}, "policy": {"approvals": [{"toolId": tool, "when": when}]},
+        "mcpServer": {"service": {"name": "mail", "port": 8080}},
+        "resources": [{"name": "files", "type": "filesystem"}, {"name": "api", "type": "api_endpoint"}],
+        "features": [{"name": "express", "optional": true, "testScenario": "A1 ships", "expectedResult": "It says when"}],
+    });
+    let schema = json!({"type": "object"});
+    assert_eq!(rule_errors(&serde_json::from_value(spec).unwrap(), [("send_email", &schema)]), []);
+}
+
 #[test]
 fn a_required_feature_that_the_prompt_shows_needs_no_tool() {
     let spec = json!({
