@@ -364,6 +364,60 @@ fn an_upper_limit_without_a_lower_one_is_a_warning(#[case] policy: Value, #[case
     assert_eq!(finding.hint.as_deref(), Some(hint));
 }
 
+#[rstest]
+#[case::alone(json!({}), json!({"maximum": 500}), true)]
+#[case::with_a_minimum(json!({}), json!({"maximum": 500, "minimum": 0}), false)]
+#[case::with_a_rule(json!({"guardrails": {"never": ["amount < 0"]}}), json!({"maximum": 500}), false)]
+#[case::below_zero(json!({}), json!({"maximum": -1}), false)]
+fn a_maximum_of_an_input_without_a_minimum_is_a_warning(
+    #[case] policy: Value,
+    #[case] limits: Value,
+    #[case] is_reported: bool,
+) {
+    let mut input = json!({"name": "amount", "type": "number"});
+    merge(&mut input, limits);
+    let found = findings_about(&policy, &json!([{"name": "send_money", "inputs": [input]}]));
+    let of_maximum = |finding: &Finding| (finding.severity, finding.path.clone(), finding.message.clone());
+    let expected = is_reported.then(|| {
+        let message = "\"maximum: 500\" has no lower limit: a negative amount passes";
+        (Severity::Warning, "spec.tools[0].inputs[0].maximum".to_owned(), message.to_owned())
+    });
+    assert_eq!(found.iter().map(of_maximum).collect::<Vec<_>>(), Vec::from_iter(expected));
+}
+
+#[rstest]
+#[case::items("splits.exists(s, s.amount > 500)", Some("splits[].amount"))]
+#[case::items_that_are_not_required(
+    "has(args.splits) && splits.exists(s, has(s.amount) && s.amount > 500)",
+    Some("splits[].amount")
+)]
+#[case::a_field("payment.amount > 500", Some("payment.amount"))]
+#[case::a_field_of_which_nothing_is_known("note.amount > 500", Some("note.amount"))]
+#[case::items_with_a_lower_limit("splits.exists(s, s.amount > 500 || s.amount < 0)", None)]
+#[case::a_field_with_a_lower_limit("payment.amount > 500 || payment.amount <= 0", None)]
+#[case::a_minimum_of_the_schema("splits.exists(s, s.share > 50)", None)]
+#[case::of_earlier_calls("calls('pay').exists(c, c.payment.amount > 500)", None)]
+fn an_upper_limit_within_an_argument_has_a_lower_one(#[case] when: &str, #[case] field: Option<&str>) {
+    let amount = json!({"type": "number"});
+    let split = json!({"type": "object", "properties": {"amount": amount, "share": {"type": "number", "minimum": 0}}});
+    let payment = json!({"type": "object", "properties": {"amount": amount}});
+    let schema = json!({"type": "object", "properties": {
+        "splits": {"type": "array", "items": split}, "payment": payment, "note": {"type": "object"},
+    }});
+    let messages = |guardrails: Value| -> Vec<String> {
+        let spec = json!({
+            "problem": {"statement": "Help with money"}, "mcpServer": {"service": {"name": "bank", "port": 8080}},
+            "policy": {"guardrails": guardrails, "approvals": [{"toolId": "pay", "when": when}]},
+        });
+        let found = skill(&serde_json::from_value(spec).unwrap(), [("pay", &schema)]);
+        found.into_iter().map(|finding| finding.message).collect()
+    };
+    let message = |field: &str| format!("{when:?} has no lower limit: a negative {field} passes");
+    assert_eq!(messages(json!({})), Vec::from_iter(field.map(message)));
+    // A guardrail is about every part with the name.
+    assert_eq!(messages(json!({"never": ["amount < 0"]})), [""; 0]);
+}
+
 /// Both tools have an amount.
 fn of_two_tools(approvals: &Value) -> Vec<String> {
     let schema = json!({"type": "object", "properties": {"amount": {"type": "number"}}});
@@ -670,7 +724,7 @@ fn required_inputs_of_a_prefix_deny_the_calls_of_tools_without_them() {
 
 #[rstest]
 #[case::of_some_tools(
-    "send_*", json!({"name": "amount", "type": "number", "maximum": 5}), Some(Severity::Warning),
+    "send_*", json!({"name": "amount", "type": "number", "minimum": 0, "maximum": 5}), Some(Severity::Warning),
     "send_email has no argument \"amount\", so its calls are not limited"
 )]
 #[case::of_no_tool(
@@ -686,7 +740,7 @@ fn required_inputs_of_a_prefix_deny_the_calls_of_tools_without_them() {
     "no tool that \"send_money\" matches has an argument \"amuont\""
 )]
 #[case::of_some_tools_without_limits("send_*", json!({"name": "amount", "type": "number"}), None, "")]
-#[case::of_some_of_all_tools("*", json!({"name": "amount", "type": "number", "maximum": 5}), None, "")]
+#[case::of_some_of_all_tools("*", json!({"name": "amount", "type": "number", "minimum": 0, "maximum": 5}), None, "")]
 fn an_input_that_a_tool_lacks_is_a_finding(
     #[case] tool: &str,
     #[case] input: Value,
