@@ -7,6 +7,7 @@ mod defects;
 mod error;
 mod exclusive;
 mod kinds;
+mod known_values;
 mod limits;
 mod one_item;
 mod required;

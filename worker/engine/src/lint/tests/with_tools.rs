@@ -517,6 +517,21 @@ fn a_list_from_a_config_map_is_known() {
     json!({"effects": "require_approval", "approvals": [{"toolId": "send_money", "when": "count > 5"}]}), "spec.policy.approvals[0]",
     "names send_money, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
 )]
+#[case::an_earlier_call_that_opens_a_held_tool(
+    json!({"effects": "require_approval", "approvals": [{"toolId": "send_money", "when": "calls('send_money').exists(it, it.amount == amount)"}]}),
+    "spec.policy.approvals[0]",
+    "names send_money, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
+)]
+#[case::a_number_of_calls_that_opens_a_held_tool(
+    json!({"effects": "require_approval", "approvals": [{"toolId": "send_email", "when": "calls('send_email').size() >= 3"}]}),
+    "spec.policy.approvals[0]",
+    "names send_email, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
+)]
+#[case::an_optional_argument_that_opens_a_held_tool(
+    json!({"effects": "require_approval", "approvals": [{"toolId": "send_money", "when": "has(args.mode) && mode != 'slow'"}]}),
+    "spec.policy.approvals[0]",
+    "names send_money, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
+)]
 #[case::a_wildcard_in_a_text(
     json!({"approvals": [{"toolId": "send_email", "when": "body != '*@own.com'"}]}), "spec.policy.approvals[0].when",
     "\"*@own.com\" has a \"*\", which stands only for itself here: write startsWith(), endsWith() or matches()"
