@@ -170,15 +170,14 @@ fn vacuous(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
 fn one_item(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
     let not = if written.allows { "" } else { "!" };
     let finding = |OneItem { list, by }: OneItem| {
+        let enough = || format!("one item of {list} lets the call pass, whatever the other items are");
+        let each = || format!("check each item: {not}{list}.all(it, ...)");
         let (message, hint) = match by {
-            Some(by) => (
-                format!("one item of {list} lets the call pass, whatever the other items are"),
-                format!("write {} in place of {by}()", if by == Macro::All { "exists()" } else { "all()" }),
-            ),
-            None => (
-                format!("only one item of {list} is checked, and a call may have more"),
-                format!("check each item: {not}{list}.all(it, ...)"),
-            ),
+            Some(Macro::All) => (enough(), "write exists() in place of all()".to_owned()),
+            Some(Macro::Exists) => (enough(), "write all() in place of exists()".to_owned()),
+            Some(Macro::ExistsOne) => (format!("exists_one() is false if it is true for two items of {list}"), each()),
+            Some(_) => (enough(), each()),
+            None => (format!("only one item of {list} is checked, and a call may have more"), each()),
         };
         Finding::warning(&written.path, message).hint(hint)
     };

@@ -584,6 +584,22 @@ fn a_list_from_a_config_map_is_known() {
     json!({"approvals": [{"toolId": "send_email", "when": "!recipients.exists(to, fromUser(to))"}]}), "spec.policy.approvals[0].when",
     "one item of recipients lets the call pass, whatever the other items are"
 )]
+#[case::one_recipient_with_a_known_end(
+    json!({"approvals": [{"toolId": "send_email", "when": "!recipients.exists(r, r.endsWith('@own.com'))"}]}), "spec.policy.approvals[0].when",
+    "one item of recipients lets the call pass, whatever the other items are"
+)]
+#[case::a_count_of_known_recipients(
+    json!({"approvals": [{"toolId": "send_email", "when": "recipients.filter(r, fromUser(r)).size() == 0"}]}), "spec.policy.approvals[0].when",
+    "one item of recipients lets the call pass, whatever the other items are"
+)]
+#[case::a_known_recipient(
+    json!({"approvals": [{"toolId": "send_email", "when": "!('a@own.com' in recipients)"}]}), "spec.policy.approvals[0].when",
+    "only one item of recipients is checked, and a call may have more"
+)]
+#[case::exactly_one_stranger(
+    json!({"approvals": [{"toolId": "send_email", "when": "recipients.exists_one(r, !fromUser(r))"}]}), "spec.policy.approvals[0].when",
+    "exists_one() is false if it is true for two items of recipients"
+)]
 #[case::the_first_recipient(
     json!({"approvals": [{"toolId": "send_email", "when": "!fromUser(recipients[0])"}]}), "spec.policy.approvals[0].when",
     "only one item of recipients is checked, and a call may have more"
