@@ -45,8 +45,8 @@ impl Signature {
         Self { fields: Fields { known: Arc::new(known), are_all }, required }
     }
 
-    /// Returns the arguments of a tool whose server lists `schema`. The types are those of the schema, or else those that the Skill
-    /// declares. An input that only the Skill declares counts if the schema accepts arguments that it does not list on purpose.
+    /// Returns the arguments of a tool whose server lists `schema`. The types are those of the schema that the Skill
+    /// declares too. An input that only the Skill declares counts if the schema accepts arguments that it does not list on purpose.
     pub fn listed<'a>(inputs: impl IntoIterator<Item = &'a ToolInput>, schema: &Value) -> Self {
         let declared = Self::declared(inputs);
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -83,7 +83,9 @@ impl Signature {
 
     /// Returns a listed argument with what the Skill declares about it. `self` has the declared inputs.
     fn listed_argument(&self, name: &str, listed: Shape) -> Shape {
-        let kinds = if listed.kinds == Kinds::ANY { self.kinds(name).unwrap_or(listed.kinds) } else { listed.kinds };
+        let common = self.kinds(name).unwrap_or(listed.kinds) & listed.kinds;
+        // Without a common type, every call with the argument is denied, which is a finding of its own.
+        let kinds = if common.without(Kinds::NULL).is_none() { listed.kinds } else { common };
         let declared = self.fields.known.get(name).and_then(|argument| argument.texts.clone());
         Shape {
             kinds,

@@ -7,7 +7,8 @@ use super::known_tools::KnownTools;
 use super::lists;
 use super::unmatched;
 use crate::condition::{
-    Condition, Defect, Dialect, Earlier, Examination, Fields, ListUse, Macro, OneItem, Signature, Written, written,
+    Condition, Defect, Dialect, Earlier, Examination, Fields, Kinds, ListUse, Macro, OneItem, Signature, Written,
+    written,
 };
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::cell::RefCell;
@@ -63,6 +64,7 @@ fn check(
     findings.extend(unknown_arguments(written, &condition, &tools, spec, known));
     findings.extend(unknown_fields(written, &examined, known));
     findings.extend(impossible_texts(path, &examined));
+    findings.extend(other_kinds(path, &examined));
     findings.extend(vacuous(written, &condition));
     findings.extend(one_item(written, &condition));
     findings.extend(unanchored(written, &condition));
@@ -153,6 +155,20 @@ fn impossible_texts(path: &str, examined: &[Examination]) -> Vec<Finding> {
     let faults: BTreeMap<_, _> = examined.iter().flat_map(|of_tool| &of_tool.impossible_texts).collect();
     let impossible = faults.into_iter().filter(|(key, _)| !is_possible(key));
     impossible.map(|(_, fault)| lists::text_finding(path, fault)).collect()
+}
+
+/// Warns of values that may have a type with which no comparison is true, so that the call passes.
+fn other_kinds(path: &str, examined: &[Examination]) -> Vec<Finding> {
+    let compared = examined.iter().flat_map(|of_tool| &of_tool.compared_kinds);
+    let passing: BTreeMap<&String, Kinds> =
+        compared.filter_map(|(value, kinds)| Some((value, kinds.passing()?))).collect();
+    let finding = |(value, kinds): (&String, Kinds)| {
+        let message = format!("{value} may also be {kinds}, and then the comparison lets the call pass");
+        Finding::warning(path, message).hint(format!(
+            "compare {value} with each type that it may have, or declare one type for the argument in spec.tools[].inputs"
+        ))
+    };
+    passing.into_iter().map(finding).collect()
 }
 
 /// Warns of `all()` over earlier calls or results that lets a call pass if there are none.

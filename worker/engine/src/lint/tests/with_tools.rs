@@ -418,6 +418,36 @@ fn an_upper_limit_within_an_argument_has_a_lower_one(#[case] when: &str, #[case]
     assert_eq!(messages(json!({"never": ["amount < 0"]})), [""; 0]);
 }
 
+#[rstest]
+#[case::a_list("target == 'x@evil.com'", json!([]), Some("target may also be a list"))]
+#[case::a_list_and_several_texts("target in ['x@evil.com', 'y@evil.com']", json!([]), Some("target may also be a list"))]
+#[case::a_number("amount == '600'", json!([]), Some("amount may also be a number"))]
+#[case::a_text("!(amount != 600)", json!([]), Some("amount may also be a string"))]
+#[case::each_type("target == 'x' || 'x' in target", json!([]), None)]
+#[case::both_types("amount == 600 || amount == '600'", json!([]), None)]
+#[case::every_other_value_is_held("target != 'a@own.com'", json!([]), None)]
+#[case::a_declared_type("target == 'x@evil.com'", json!([{"name": "target", "type": "string"}]), None)]
+#[case::one_type("body == 'x'", json!([]), None)]
+#[case::values_of_the_schema("level == 'high'", json!([]), None)]
+fn a_comparison_of_one_type_does_not_see_the_others(
+    #[case] when: &str,
+    #[case] inputs: Value,
+    #[case] expected: Option<&str>,
+) {
+    let schema = json!({"type": "object", "properties": {
+        "target": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        "amount": {"type": ["number", "string"]}, "body": {"type": "string"}, "level": {"enum": ["high", 1]},
+    }});
+    let spec = json!({
+        "problem": {"statement": "Help with mail"}, "mcpServer": {"service": {"name": "mail", "port": 8080}},
+        "tools": [{"name": "send", "inputs": inputs}], "policy": {"approvals": [{"toolId": "send", "when": when}]},
+    });
+    let found = skill(&serde_json::from_value(spec).unwrap(), [("send", &schema)]);
+    let messages: Vec<_> = found.iter().map(|finding| (finding.severity, finding.message.as_str())).collect();
+    let message = expected.map(|value| format!("{value}, and then the comparison lets the call pass"));
+    assert_eq!(messages, Vec::from_iter(message.as_deref().map(|message| (Severity::Warning, message))));
+}
+
 /// Both tools have an amount.
 fn of_two_tools(approvals: &Value) -> Vec<String> {
     let schema = json!({"type": "object", "properties": {"amount": {"type": "number"}}});
