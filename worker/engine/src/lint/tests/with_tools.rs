@@ -325,6 +325,9 @@ fn a_feature_allows_only_tools_that_exist(#[case] allowed: Value, #[case] hint: 
     {"step": "send_email", "condition": "result.ok == true"},
     {"step": "send_money", "condition": "amount <= steps.send_email.result.amount"},
 ]}]}))]
+#[case::an_order_that_is_only_advice(json!({"workflows": [{"name": "w", "required": false, "steps": ["send_email", "send_money"]}]}))]
+#[case::an_optional_workflow_in_words(json!({"workflows": [{"name": "w", "steps": ["send_email", "say goodbye"]}]}))]
+#[case::a_prefix_before_another_tool(json!({"workflows": [{"name": "w", "required": true, "steps": ["read_*", "send_money"]}]}))]
 #[case::evidence_for_a_step_in_words(json!({"workflows": [
     {"name": "w", "required": true, "steps": ["confirm with the customer", "the manager agrees", "send_money"], "expect": [
         {"step": "confirm with the customer", "evidence": {"tool": "ask_user"}, "condition": "size(args.text) > 0"},
@@ -534,6 +537,14 @@ fn a_list_from_a_config_map_is_known() {
 #[case::requirements_of_an_optional_workflow(
     json!({"workflows": [{"name": "w", "steps": ["send_email"], "expect": [{"step": "send_email", "condition": "body != ''"}]}]}),
     "spec.policy.workflows[0].expect", "the workflow \"w\" is not required, so no call is denied if its steps are not done"
+)]
+#[case::the_order_of_an_optional_workflow(
+    json!({"workflows": [{"name": "w", "steps": ["send_email", "send_money"]}]}), "spec.policy.workflows[0]",
+    "the workflow \"w\" is not required, so the order of its steps binds no call"
+)]
+#[case::a_step_that_an_earlier_one_matches(
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["*", "send_money"]}]}), "spec.policy.workflows[0].steps[1]",
+    "the step \"*\" matches \"send_money\" too, so a call of send_money does not wait for that step"
 )]
 #[case::evidence_of_every_tool(
     json!({"workflows": [{"name": "w", "required": true, "steps": ["ask"], "expect": [{"step": "ask", "evidence": {"tool": "*"}}]}]}),
