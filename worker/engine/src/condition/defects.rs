@@ -6,7 +6,7 @@ mod operators;
 mod part;
 mod texts;
 
-pub use texts::{Comparison, Form, TextFault, text_fault};
+pub use texts::{Comparison, Form, TextFault, text_fault, value_fault};
 
 use super::Condition;
 use super::kinds::Kinds;
@@ -73,6 +73,8 @@ pub struct ListUse {
     pub name: String,
     /// The comparisons of values with its texts. Without any, nothing is known about the use.
     pub comparisons: Vec<(Option<Form>, Comparison)>,
+    /// The values that schemas list for the compared arguments, each with the argument. A text must equal one of them.
+    pub values: Vec<(String, Arc<BTreeSet<String>>)>,
 }
 
 impl Condition {
@@ -171,7 +173,7 @@ impl Inference<'_> {
     }
 
     fn named_list(&mut self, name: &str) -> Part {
-        self.found.list_uses.push(ListUse { name: name.to_owned(), comparisons: Vec::new() });
+        self.found.list_uses.push(ListUse { name: name.to_owned(), comparisons: Vec::new(), values: Vec::new() });
         Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
     }
 

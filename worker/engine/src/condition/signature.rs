@@ -90,7 +90,10 @@ impl Signature {
         Shape {
             kinds,
             is_positive: listed.is_positive || self.is_positive(name),
-            texts: declared.or(listed.texts),
+            texts: match (declared, listed.texts) {
+                (Some(declared), Some(listed)) => Some(Arc::new(&*declared & &*listed)),
+                (declared, listed) => declared.or(listed),
+            },
             ..listed
         }
     }
@@ -128,6 +131,12 @@ impl Signature {
     /// Returns whether the schema or the Skill refuses negative values of an argument.
     pub fn is_positive(&self, name: &str) -> bool {
         self.fields.known.get(name).is_some_and(|argument| argument.is_positive)
+    }
+
+    /// Returns whether no text is a value of an argument, because the schema and the Skill list different ones.
+    pub(crate) fn has_no_value(&self, name: &str) -> bool {
+        let texts = self.fields.known.get(name).and_then(|argument| argument.texts.as_ref());
+        texts.is_some_and(|texts| texts.is_empty())
     }
 
     /// Returns the arguments as the fields of an object.

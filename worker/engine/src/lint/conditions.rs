@@ -126,7 +126,8 @@ fn unanchored(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
         let message = format!(
             "the pattern {pattern:?} also matches a longer text that contains a match, and then the call passes"
         );
-        Finding::warning(&written.path, message).hint("write ^ at the beginning of the pattern and $ at its end")
+        Finding::warning(&written.path, message)
+            .hint("write ^ at the beginning of the pattern, or (^|[.]) for a host and its subdomains, and $ at its end")
     };
     condition.passing_by_a_part(written.allows).into_iter().map(finding).collect()
 }

@@ -5,6 +5,7 @@ use super::texts::{order_fault, value_fault};
 use super::{ComparedKinds, Comparison, Defect, Form, Inference, text_fault};
 use crate::condition::kinds::Kinds;
 use bloomery_cel::{Function, Node, Operator};
+use std::sync::Arc;
 
 impl Inference<'_> {
     /// Checks an operator and its sides. `passes_if` is the result with which more calls pass, if it is known.
@@ -166,7 +167,11 @@ impl Inference<'_> {
 
     /// Records whether a value can have the texts that the author wrote. Another tool of the rule may allow other values.
     fn check_values(&mut self, value: &Part, texts: &Texts, comparison: Comparison) {
-        let Texts::Written(texts) = texts else { return };
+        let texts = match texts {
+            Texts::Written(texts) => texts,
+            Texts::OfList(at) => return self.note_values(value, *at, comparison),
+            Texts::NotConstant => return,
+        };
         if value.path.is_empty() || value.is_absent {
             return;
         }
@@ -177,13 +182,21 @@ impl Inference<'_> {
                 Comparison::Part | Comparison::PassingPart | Comparison::End => allowed.contains(text.as_str()),
             };
             match &value.allowed {
-                Some(allowed) if !allowed.iter().any(|allowed| is_allowed(allowed)) => {
+                Some(allowed) if !allowed.is_empty() && !allowed.iter().any(|allowed| is_allowed(allowed)) => {
                     self.found.impossible_texts.insert(key, value_fault(&value.path, text, allowed));
                 }
                 _ => {
                     self.found.possible_texts.insert(key);
                 }
             }
+        }
+    }
+
+    /// Records the values that a schema lists for an argument that is compared with the texts of a named list.
+    fn note_values(&mut self, value: &Part, at: usize, comparison: Comparison) {
+        let Some(allowed) = value.allowed.as_ref().filter(|_| comparison == Comparison::Whole) else { return };
+        if let Some(list) = self.found.list_uses.get_mut(at) {
+            list.values.push((value.path.clone(), Arc::clone(allowed)));
         }
     }
 

@@ -530,6 +530,10 @@ fn a_list_from_a_config_map_is_known() {
     json!({"approvals": [{"toolId": "send_email", "when": "body == 'x '"}]}), "spec.policy.approvals[0].when",
     "\"x \" has blanks or quotes at its ends, and a value must have the same"
 )]
+#[case::a_text_of_a_list_that_the_schema_does_not_allow(
+    json!({"lists": {"modes": ["slow", "Fast"]}, "approvals": [{"toolId": "send_money", "when": "mode in lists.modes"}]}),
+    "spec.policy.lists.modes[1]", "the comparison can never be true: mode is never \"Fast\", only \"fast\", \"slow\""
+)]
 #[case::quotes_in_a_list(
     json!({"lists": {"own": ["'ada'"]}, "approvals": [{"toolId": "send_email", "when": "body in lists.own"}]}),
     "spec.policy.lists.own[0]", "\"'ada'\" has blanks or quotes at its ends, and a value must have the same"
@@ -592,6 +596,15 @@ fn a_list_from_a_config_map_is_known() {
 #[case::a_pattern_without_anchors(
     json!({"approvals": [{"toolId": "send_email", "when": "!body.matches('own[.]com')"}]}), "spec.policy.approvals[0].when",
     "the pattern \"own[.]com\" also matches a longer text that contains a match, and then the call passes"
+)]
+#[case::a_pattern_for_the_end_of_a_host(
+    json!({"approvals": [{"toolId": "send_email", "when": "!host(body).matches('own[.]com$')"}]}), "spec.policy.approvals[0].when",
+    "the pattern \"own[.]com$\" also matches a longer text that contains a match, and then the call passes"
+)]
+#[case::the_end_of_an_address_in_a_list(
+    json!({"lists": {"own": ["own.com"]}, "approvals": [{"toolId": "send_email", "when": "!lists.own.exists(d, body.endsWith(d))"}]}),
+    "spec.policy.lists.own[0]",
+    "a text ends with \"own.com\" also if it ends with \"evil-own.com\": write \"@own.com\" or \".own.com\", or compare host(...) or domain(...)"
 )]
 #[case::a_part_of_a_host_without_a_dot(
     json!({"approvals": [{"toolId": "send_email", "when": "!host(body).contains('own')"}]}), "spec.policy.approvals[0].when",
@@ -716,6 +729,10 @@ fn a_declaration_of_what_a_tool_sends_must_have_an_effect(
 )]
 #[case::another_type(
     json!({"name": "amount", "type": "string"}), "type", "send_money has amount as a number, so every call with it is denied", None
+)]
+#[case::other_values(
+    json!({"name": "mode", "type": "string", "enum": ["Fast"]}), "enum",
+    "send_money accepts none of these values for mode, so every call with it is denied", None
 )]
 #[case::a_pattern(
     json!({"name": "memo", "type": "string", "pattern": "(a+)\\1"}), "pattern", "every call is denied, because of the pattern: ", None
