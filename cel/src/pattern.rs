@@ -50,6 +50,12 @@ impl Pattern {
         properties.look_set_prefix().contains(Look::Start) || properties.look_set_suffix().contains(Look::End)
     }
 
+    /// Returns whether each match begins with a certain letter or digit, so that any text may be before it: `own[.]com$` matches
+    /// `evil-own.com`.
+    pub fn begins_within_a_word(&self) -> bool {
+        self.syntax().is_some_and(|hir| first_byte(&hir).is_some_and(|byte| byte.is_ascii_alphanumeric()))
+    }
+
     /// Returns a capital letter of ASCII without which the pattern, or a part of it, does not match.
     pub fn capital(&self) -> Option<Capital> {
         let hir = self.syntax()?;
@@ -65,6 +71,16 @@ impl Pattern {
     /// Returns whether the pattern matches a part of a text.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
+    }
+}
+
+/// Returns the first byte of each match of a part, if it is known.
+fn first_byte(hir: &Hir) -> Option<u8> {
+    match hir.kind() {
+        HirKind::Literal(literal) => literal.0.first().copied(),
+        HirKind::Capture(capture) => first_byte(&capture.sub),
+        HirKind::Concat(parts) => first_byte(parts.first()?),
+        _ => None,
     }
 }
 
@@ -127,6 +143,18 @@ mod tests {
     #[case::an_optional_anchor("(^a)?b", false)]
     fn the_anchors_of_a_pattern_are_known(#[case] text: &str, #[case] expected: bool) {
         assert_eq!(Pattern::compile(text).unwrap().is_anchored(), expected);
+    }
+
+    #[rstest]
+    #[case::a_name("own[.]com$", true)]
+    #[case::a_name_in_a_group("(own)[.]com$", true)]
+    #[case::after_a_dot("[.]own[.]com$", false)]
+    #[case::after_a_dot_or_nothing("(^|[.])own[.]com$", false)]
+    #[case::at_the_beginning("^own[.]com$", false)]
+    #[case::after_an_at_sign("@own[.]com$", false)]
+    #[case::after_any_name("[a-z]+[.]own[.]com$", false)]
+    fn the_beginning_of_a_pattern_is_known(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(Pattern::compile(text).unwrap().begins_within_a_word(), expected);
     }
 
     #[rstest]

@@ -66,8 +66,8 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
         .collect()
 }
 
-/// Returns the definitions of all core tools, including those for resources that the Job does not bind. The schemas name no resource and
-/// no feature.
+/// Returns the definitions of all core tools, including those for resources that the Job does not bind. The schemas name no resource, no
+/// method and no feature, and accept each.
 pub fn definitions() -> Vec<CatalogueTool> {
     let mut tools = vec![workflow::subgoal_done(), focus::focus_read(), people::ask_user()];
     tools.extend(files::definitions(&[], &[]));

@@ -6,7 +6,7 @@ mod operators;
 mod part;
 mod texts;
 
-pub use texts::{Comparison, Form, TextFault, text_fault};
+pub use texts::{Comparison, Form, TextFault, text_fault, value_fault};
 
 use super::Condition;
 use super::kinds::Kinds;
@@ -43,6 +43,27 @@ pub struct Examination {
     pub possible_texts: BTreeSet<(String, String)>,
     /// The uses of named lists.
     pub list_uses: Vec<ListUse>,
+    /// The values of several types that are compared with constants, each by its argument or field.
+    pub compared_kinds: BTreeMap<String, ComparedKinds>,
+}
+
+/// The types of a value that is compared with constants.
+#[derive(Debug, Clone, Copy)]
+pub struct ComparedKinds {
+    /// The types that the value may have.
+    pub possible: Kinds,
+    /// The types of the constants. A macro over a list compares lists.
+    pub compared: Kinds,
+    /// Whether a call passes if the value has another type than the constant.
+    pub lets_pass: bool,
+}
+
+impl ComparedKinds {
+    /// Returns the types with which a call passes because no constant has them. `None` if there are none.
+    pub(crate) fn passing(self) -> Option<Kinds> {
+        let others = self.possible.without(self.compared | Kinds::NULL | Kinds::BOOL | Kinds::BYTES);
+        (self.lets_pass && !others.is_none()).then_some(others)
+    }
 }
 
 /// A use of a named list in a condition.
@@ -52,6 +73,8 @@ pub struct ListUse {
     pub name: String,
     /// The comparisons of values with its texts. Without any, nothing is known about the use.
     pub comparisons: Vec<(Option<Form>, Comparison)>,
+    /// The values that schemas list for the compared arguments, each with the argument. A text must equal one of them.
+    pub values: Vec<(String, Arc<BTreeSet<String>>)>,
 }
 
 impl Condition {
@@ -125,7 +148,7 @@ impl Inference<'_> {
                 self.check_bool(condition, None);
                 self.infer(yes).or(self.infer(no))
             }
-            Node::Binary(operator, left, right) => Part::of_kinds(self.binary(*operator, left, right)),
+            Node::Binary(operator, left, right) => Part::of_kinds(self.binary(*operator, left, right, passes_if)),
             Node::Call(function, operands) => self.call(*function, operands, passes_if),
             Node::Matches(operand, pattern) => {
                 let form = self.operand("matches", operand, Kinds::TEXT);
@@ -150,7 +173,7 @@ impl Inference<'_> {
     }
 
     fn named_list(&mut self, name: &str) -> Part {
-        self.found.list_uses.push(ListUse { name: name.to_owned(), comparisons: Vec::new() });
+        self.found.list_uses.push(ListUse { name: name.to_owned(), comparisons: Vec::new(), values: Vec::new() });
         Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
     }
 
@@ -238,6 +261,7 @@ impl Inference<'_> {
         let kinds = over.kinds;
         let is_iterable = kinds.may_be(Kinds::LIST | Kinds::MAP);
         self.report_unless(is_iterable, || format!("{kind}() goes over a list, not {kinds}"));
+        self.note_kinds(&over, Kinds::LIST | Kinds::MAP, false);
         let item = over.item_of_macro();
         self.items.push(item.clone());
         let result = match kind {

@@ -75,6 +75,11 @@ impl Kinds {
         if self.is_none() { Self::ANY } else { self }
     }
 
+    /// Returns these types without others.
+    pub(crate) fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
     pub(crate) fn is_none(self) -> bool {
         self.0 == 0
     }

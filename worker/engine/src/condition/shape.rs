@@ -74,6 +74,23 @@ impl Shape {
 }
 
 impl Fields {
+    /// Returns what is known about a part of the object, such as `payment.amount` or `lines[].price`. `None` if there is no such part.
+    pub(crate) fn part(&self, path: &str) -> Option<Shape> {
+        let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+        let mut shape = match self.known.get(first.trim_end_matches("[]")) {
+            Some(shape) => shape.clone(),
+            None if self.are_all => return None,
+            None => Shape::of_kinds(Kinds::ANY),
+        };
+        for _ in first.matches("[]") {
+            shape = shape.items.map_or_else(|| Shape::of_kinds(Kinds::ANY), Arc::unwrap_or_clone);
+        }
+        match rest {
+            Some(rest) => shape.fields.part(rest),
+            None => Some(shape),
+        }
+    }
+
     /// Returns the fields that an object of either kind may have.
     pub(crate) fn or(self, other: Self) -> Self {
         let mut known = Arc::unwrap_or_clone(self.known);

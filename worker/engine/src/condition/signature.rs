@@ -45,8 +45,8 @@ impl Signature {
         Self { fields: Fields { known: Arc::new(known), are_all }, required }
     }
 
-    /// Returns the arguments of a tool whose server lists `schema`. The types are those of the schema, or else those that the Skill
-    /// declares. An input that only the Skill declares counts if the schema accepts arguments that it does not list on purpose.
+    /// Returns the arguments of a tool whose server lists `schema`. The types are those of the schema that the Skill
+    /// declares too. An input that only the Skill declares counts if the schema accepts arguments that it does not list on purpose.
     pub fn listed<'a>(inputs: impl IntoIterator<Item = &'a ToolInput>, schema: &Value) -> Self {
         let declared = Self::declared(inputs);
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -83,12 +83,17 @@ impl Signature {
 
     /// Returns a listed argument with what the Skill declares about it. `self` has the declared inputs.
     fn listed_argument(&self, name: &str, listed: Shape) -> Shape {
-        let kinds = if listed.kinds == Kinds::ANY { self.kinds(name).unwrap_or(listed.kinds) } else { listed.kinds };
+        let common = self.kinds(name).unwrap_or(listed.kinds) & listed.kinds;
+        // Without a common type, every call with the argument is denied, which is a finding of its own.
+        let kinds = if common.without(Kinds::NULL).is_none() { listed.kinds } else { common };
         let declared = self.fields.known.get(name).and_then(|argument| argument.texts.clone());
         Shape {
             kinds,
             is_positive: listed.is_positive || self.is_positive(name),
-            texts: declared.or(listed.texts),
+            texts: match (declared, listed.texts) {
+                (Some(declared), Some(listed)) => Some(Arc::new(&*declared & &*listed)),
+                (declared, listed) => declared.or(listed),
+            },
             ..listed
         }
     }
@@ -126,6 +131,12 @@ impl Signature {
     /// Returns whether the schema or the Skill refuses negative values of an argument.
     pub fn is_positive(&self, name: &str) -> bool {
         self.fields.known.get(name).is_some_and(|argument| argument.is_positive)
+    }
+
+    /// Returns whether no text is a value of an argument, because the schema and the Skill list different ones.
+    pub(crate) fn has_no_value(&self, name: &str) -> bool {
+        let texts = self.fields.known.get(name).and_then(|argument| argument.texts.as_ref());
+        texts.is_some_and(|texts| texts.is_empty())
     }
 
     /// Returns the arguments as the fields of an object.

@@ -1,8 +1,9 @@
 //! The definition of a core tool in the catalogue.
 
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The effect of a call of a core tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,15 @@ pub enum ToolEffect {
 /// Reads the arguments of a call. An error is a sentence for the model.
 pub(super) fn read_arguments<T: DeserializeOwned>(arguments: &str) -> Result<T, String> {
     serde_json::from_str(arguments).map_err(|error| format!("The arguments are invalid: {error}."))
+}
+
+/// Returns the schema of an argument that is one of `values`. Without values, which only a Job may know, it accepts every text.
+pub(super) fn one_of<T: Serialize>(values: &[T], description: &str) -> Value {
+    if values.is_empty() {
+        json!({"type": "string", "description": description})
+    } else {
+        json!({"type": "string", "enum": values, "description": description})
+    }
 }
 
 /// Returns the definition of a core tool.

@@ -1,6 +1,6 @@
 //! The core tools for files. Tools that read need a bound file system; tools that write need a writable one.
 
-use super::definition::{ToolEffect, core_tool};
+use super::definition::{ToolEffect, core_tool, one_of};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
 use bloomery_crds::run::ResourceSource;
@@ -55,8 +55,7 @@ pub(super) fn definitions(readable: &[&str], writable: &[&str]) -> Vec<Catalogue
 
 /// Returns the schema of a tool's arguments: the resource, which is required if there are several, and the other arguments.
 fn schema(resources: &[&str], required: &[&str], properties: Value) -> Value {
-    let resource_schema = json!({"type": "string", "enum": resources, "description": "The bound file system."});
-    let mut all = Map::from_iter([("resource".to_owned(), resource_schema)]);
+    let mut all = Map::from_iter([("resource".to_owned(), one_of(resources, "The bound file system."))]);
     if let Value::Object(properties) = properties {
         all.extend(properties);
     }

@@ -1,7 +1,7 @@
 //! The core tools that call the APIs of a Job. `http_get` needs an endpoint that allows reads, `http_request` one that allows
 //! other methods.
 
-use super::definition::{ToolEffect, core_tool};
+use super::definition::{ToolEffect, core_tool, one_of};
 use crate::endpoint::{self, Endpoint, summary};
 use crate::rules::Objection;
 use crate::run::Run;
@@ -72,15 +72,12 @@ fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
     methods.retain(|method| method.is_read() == reads_only);
     let text = |description: &str| json!({"type": "string", "description": description});
     let mut properties = Map::from_iter([
-        ("resource".to_owned(), json!({"type": "string", "enum": names, "description": "The bound API."})),
+        ("resource".to_owned(), one_of(&names, "The bound API.")),
         (
             "path".to_owned(),
             text("The path below the URL of the resource, as it is sent: /orders/7, /a%20b. Default: the URL itself."),
         ),
-        (
-            "method".to_owned(),
-            json!({"type": "string", "enum": methods, "description": describe_method(&methods, reads_only)}),
-        ),
+        ("method".to_owned(), one_of(&methods, describe_method(&methods, reads_only))),
         (
             "query".to_owned(),
             json!({"type": "object", "description": "The query parameters. Values are escaped for you. A list repeats the name."}),

@@ -1,7 +1,7 @@
 //! The core tools that read texts of the Skill: sections of its documentation, and the features that the prompt does not show completely.
 //! A call of `apply_feature` also records in the log that the agent applies the feature.
 
-use super::definition::{ToolEffect, core_tool, read_arguments};
+use super::definition::{ToolEffect, core_tool, one_of, read_arguments};
 use crate::rules::features;
 use crate::run::Run;
 use crate::tool::CatalogueTool;
@@ -57,7 +57,7 @@ pub(super) fn apply_feature(names: &[&str]) -> CatalogueTool {
         "Returns the test of a feature, the expected result, and what implements it. Call it before you apply the feature.",
         json!({
             "type": "object", "required": ["feature"], "additionalProperties": false,
-            "properties": {"feature": {"type": "string", "enum": names, "description": "The name of the feature."}},
+            "properties": {"feature": one_of(names, "The name of the feature.")},
         }),
         ToolEffect::None,
     )

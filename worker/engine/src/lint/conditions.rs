@@ -7,7 +7,8 @@ use super::known_tools::KnownTools;
 use super::lists;
 use super::unmatched;
 use crate::condition::{
-    Condition, Defect, Dialect, Earlier, Examination, Fields, ListUse, Macro, OneItem, Signature, Written, written,
+    Condition, Defect, Dialect, Earlier, Examination, Fields, Kinds, ListUse, Macro, OneItem, Signature, Written,
+    written,
 };
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::cell::RefCell;
@@ -63,6 +64,7 @@ fn check(
     findings.extend(unknown_arguments(written, &condition, &tools, spec, known));
     findings.extend(unknown_fields(written, &examined, known));
     findings.extend(impossible_texts(path, &examined));
+    findings.extend(other_kinds(path, &examined));
     findings.extend(vacuous(written, &condition));
     findings.extend(one_item(written, &condition));
     findings.extend(unanchored(written, &condition));
@@ -124,7 +126,8 @@ fn unanchored(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
         let message = format!(
             "the pattern {pattern:?} also matches a longer text that contains a match, and then the call passes"
         );
-        Finding::warning(&written.path, message).hint("write ^ at the beginning of the pattern and $ at its end")
+        Finding::warning(&written.path, message)
+            .hint("write ^ at the beginning of the pattern, or (^|[.]) for a host and its subdomains, and $ at its end")
     };
     condition.passing_by_a_part(written.allows).into_iter().map(finding).collect()
 }
@@ -155,6 +158,20 @@ fn impossible_texts(path: &str, examined: &[Examination]) -> Vec<Finding> {
     impossible.map(|(_, fault)| lists::text_finding(path, fault)).collect()
 }
 
+/// Warns of values that may have a type with which no comparison is true, so that the call passes.
+fn other_kinds(path: &str, examined: &[Examination]) -> Vec<Finding> {
+    let compared = examined.iter().flat_map(|of_tool| &of_tool.compared_kinds);
+    let passing: BTreeMap<&String, Kinds> =
+        compared.filter_map(|(value, kinds)| Some((value, kinds.passing()?))).collect();
+    let finding = |(value, kinds): (&String, Kinds)| {
+        let message = format!("{value} may also be {kinds}, and then the comparison lets the call pass");
+        Finding::warning(path, message).hint(format!(
+            "compare {value} with each type that it may have, or declare one type for the argument in spec.tools[].inputs"
+        ))
+    };
+    passing.into_iter().map(finding).collect()
+}
+
 /// Warns of `all()` over earlier calls or results that lets a call pass if there are none.
 fn vacuous(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
     let allowing = condition.allowing_without_items(written.allows);
@@ -170,15 +187,14 @@ fn vacuous(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
 fn one_item(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
     let not = if written.allows { "" } else { "!" };
     let finding = |OneItem { list, by }: OneItem| {
+        let enough = || format!("one item of {list} lets the call pass, whatever the other items are");
+        let each = || format!("check each item: {not}{list}.all(it, ...)");
         let (message, hint) = match by {
-            Some(by) => (
-                format!("one item of {list} lets the call pass, whatever the other items are"),
-                format!("write {} in place of {by}()", if by == Macro::All { "exists()" } else { "all()" }),
-            ),
-            None => (
-                format!("only one item of {list} is checked, and a call may have more"),
-                format!("check each item: {not}{list}.all(it, ...)"),
-            ),
+            Some(Macro::All) => (enough(), "write exists() in place of all()".to_owned()),
+            Some(Macro::Exists) => (enough(), "write all() in place of exists()".to_owned()),
+            Some(Macro::ExistsOne) => (format!("exists_one() is false if it is true for two items of {list}"), each()),
+            Some(_) => (enough(), each()),
+            None => (format!("only one item of {list} is checked, and a call may have more"), each()),
         };
         Finding::warning(&written.path, message).hint(hint)
     };

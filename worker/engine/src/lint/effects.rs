@@ -1,9 +1,8 @@
 //! Warns of rules that turn `policy.effects` off for a tool, so that calls which they do not hold are allowed.
 
 use super::finding::Finding;
-use crate::condition::{Condition, Node, written};
+use crate::condition::{Condition, Written, written};
 use crate::rules::tool_rules::naming_rules;
-use bloomery_cel::Operator;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ApprovalAction, ApprovalRule, EffectPolicy, SkillSpec, ToolDeclaration, When};
 use std::collections::BTreeSet;
@@ -51,21 +50,12 @@ fn decides_on_every_call(spec: &SkillSpec, tool: &str) -> bool {
         || spec.policy.iter().flat_map(|policy| &policy.approvals).any(is_complete)
 }
 
-/// Returns whether a condition about a tool names what may pass: it asks where a value comes from, or holds all but known values. A
-/// threshold, such as `amount > 500`, does not.
+/// Returns whether a condition about a tool names what may pass.
 fn names_what_passes(spec: &SkillSpec, tool: &str) -> bool {
-    let names_values = |node: &&Node| {
-        matches!(
-            node,
-            Node::Not(_)
-                | Node::Binary(Operator::Unequal, ..)
-                | Node::FromUser(_)
-                | Node::FromTool(..)
-                | Node::Earlier(..)
-                | Node::NamedList(_)
-        )
+    let mut of_tool = written(spec).into_iter().filter(|written| matches(written.tool, tool));
+    let names = |written: Written<'_>| {
+        let condition = Condition::compile_as(written.text, written.dialect);
+        condition.is_ok_and(|condition| condition.names_what_passes(written.allows))
     };
-    let of_tool = written(spec).into_iter().filter(|written| matches(written.tool, tool));
-    let mut compiled = of_tool.filter_map(|written| Condition::compile_as(written.text, written.dialect).ok());
-    compiled.any(|condition| condition.nodes().iter().any(names_values))
+    of_tool.any(names)
 }

@@ -17,6 +17,7 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
             if known.is_complete() {
                 findings.extend(unknown_input(&path, declared, input, &tools));
                 findings.extend(other_type(&path, input, &tools));
+                findings.extend(other_values(&path, input, &tools));
                 findings.extend(input_of_another(&path, declared, input, &tools));
             }
         }
@@ -75,4 +76,13 @@ fn other_type(path: &str, input: &ToolInput, tools: &[(&str, &Signature)]) -> Op
     let (tool, kinds) = kinds.into_iter().find(|(_, kinds)| *kinds & declared == Kinds::NULL)?;
     let message = format!("{tool} has {} as {kinds}, so every call with it is denied", input.name);
     Some(Finding::error(format!("{path}.type"), message))
+}
+
+/// Finds an input that no value can match, because the server lists other values.
+fn other_values(path: &str, input: &ToolInput, tools: &[(&str, &Signature)]) -> Option<Finding> {
+    input.values.as_ref()?;
+    let is_text = |known: &Signature| known.kinds(&input.name).is_some_and(|kinds| kinds.may_be(Kinds::TEXT));
+    let (tool, _) = tools.iter().find(|(_, known)| is_text(known) && known.has_no_value(&input.name))?;
+    let message = format!("{tool} accepts none of these values for {}, so every call with it is denied", input.name);
+    Some(Finding::error(format!("{path}.enum"), message))
 }

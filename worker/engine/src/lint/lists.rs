@@ -1,7 +1,7 @@
 //! The lint of the texts with which conditions compare values, in particular those of named lists.
 
 use super::finding::Finding;
-use crate::condition::{ListUse, TextFault, text_fault};
+use crate::condition::{ListUse, TextFault, text_fault, value_fault};
 use bloomery_crds::lists;
 use bloomery_crds::v1alpha1::SkillSpec;
 
@@ -43,11 +43,19 @@ fn fault(text: &str, uses: &[&ListUse]) -> Option<TextFault> {
         // Without a comparison, nothing is known about the use.
         of.comparisons.first()?;
         for (form, comparison) in &of.comparisons {
-            let fault = text_fault(*form, text, *comparison)?;
+            let fault = text_fault(*form, text, *comparison).or_else(|| impossible_value(text, of))?;
             found = found.filter(|found: &TextFault| !found.is_certain).or(Some(fault));
         }
     }
     found
+}
+
+/// Returns the fault of a text that no schema of a compared argument lists. Another text of the list may be possible.
+fn impossible_value(text: &str, of: &ListUse) -> Option<TextFault> {
+    let is_known = of.values.len() == of.comparisons.len();
+    let is_possible = of.values.iter().any(|(_, values)| values.contains(text));
+    let (argument, values) = of.values.first().filter(|_| is_known && !is_possible)?;
+    Some(TextFault { is_certain: false, ..value_fault(argument, text, values) })
 }
 
 /// Returns the finding about a text that an author probably does not mean.

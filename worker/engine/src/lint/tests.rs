@@ -394,7 +394,7 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
         )
     );
     let mut optional = with(changed);
-    optional.policy.as_mut().unwrap().workflows[0].required = None;
+    optional.policy.as_mut().unwrap().workflows[0].required = Some(false);
     assert_eq!(declared_only(&optional), []);
 }
 

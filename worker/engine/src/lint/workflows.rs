@@ -1,4 +1,5 @@
-//! The lint of workflows: required workflows with a step that is always denied, or that any result closes.
+//! The lint of workflows: required workflows with a step that is always denied, or that any result closes, and orders that bind no
+//! call.
 
 use super::finding::Finding;
 use super::known_tools::KnownTools;
@@ -12,8 +13,43 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &Known
     let mut findings = denied_steps(spec, rules);
     findings.extend(open_steps(spec, known));
     findings.extend(spec.policy.iter().flat_map(without_effect));
+    findings.extend(spec.policy.iter().flat_map(|policy| without_order(policy, known)));
+    findings.extend(spec.policy.iter().flat_map(matched_earlier));
     findings.extend(spec.policy.iter().flat_map(any_evidence));
     findings
+}
+
+/// Warns of an order of tools that binds no call, unless its author says so with `required: false`.
+fn without_order(policy: &Policy, known: &KnownTools) -> Vec<Finding> {
+    let is_tool = |step: &String| known.matching(step).next().is_some();
+    let optional = policy.workflows.iter().enumerate();
+    let optional = optional.filter(|(_, workflow)| workflow.required.is_none() && workflow.expect.is_empty());
+    let ordering = optional.filter(|(_, workflow)| workflow.steps.iter().skip(1).any(is_tool));
+    let finding = |(at, workflow): (usize, &Workflow)| {
+        let message =
+            format!("the workflow {:?} is not required, so the order of its steps binds no call", workflow.name);
+        Finding::warning(format!("spec.policy.workflows[{at}]"), message)
+            .hint("set required: true, or required: false if the order is only advice")
+    };
+    ordering.map(finding).collect()
+}
+
+/// Warns of steps whose tool an earlier step matches too: a call of the tool counts for the earlier step.
+fn matched_earlier(policy: &Policy) -> Vec<Finding> {
+    let required = policy.workflows.iter().enumerate().filter(|(_, workflow)| workflow.required == Some(true));
+    let steps = required.flat_map(|(at, workflow)| {
+        workflow.steps.iter().enumerate().map(move |(nth, step)| (at, nth, step, workflow.steps.iter().take(nth)))
+    });
+    steps
+        .filter_map(|(at, nth, step, mut before)| {
+            let earlier =
+                before.find(|earlier| earlier.ends_with('*') && *earlier != step && matches(earlier, step))?;
+            let message =
+                format!("the step {earlier:?} matches {step:?} too, so a call of {step} does not wait for that step");
+            let finding = Finding::warning(format!("spec.policy.workflows[{at}].steps[{nth}]"), message);
+            Some(finding.hint(format!("name the tools that must be called first in place of {earlier:?}")))
+        })
+        .collect()
 }
 
 /// Warns of requirements of a workflow that is not required: its steps bind no call.

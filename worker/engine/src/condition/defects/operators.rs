@@ -2,14 +2,17 @@
 
 use super::part::{Part, Texts};
 use super::texts::{order_fault, value_fault};
-use super::{Comparison, Defect, Form, Inference, text_fault};
+use super::{ComparedKinds, Comparison, Defect, Form, Inference, text_fault};
 use crate::condition::kinds::Kinds;
 use bloomery_cel::{Function, Node, Operator};
+use std::sync::Arc;
 
 impl Inference<'_> {
-    pub(super) fn binary(&mut self, operator: Operator, left: &Node, right: &Node) -> Kinds {
+    /// Checks an operator and its sides. `passes_if` is the result with which more calls pass, if it is known.
+    pub(super) fn binary(&mut self, operator: Operator, left: &Node, right: &Node, passes_if: Option<bool>) -> Kinds {
         let is_named_list = matches!(right, Node::NamedList(_));
         let (of_left, of_right) = (self.infer(left), self.infer(right));
+        self.compare_kinds(operator, (left, &of_left), (right, &of_right), passes_if);
         match operator {
             Operator::Equal | Operator::Unequal => self.compare(&of_left, &of_right, Comparison::Whole),
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual
@@ -42,6 +45,46 @@ impl Inference<'_> {
             return Kinds::BOOL;
         }
         self.operator(operator, left, right)
+    }
+
+    /// Records the types of the values that are compared with constants. Two values of different types are not equal.
+    fn compare_kinds(
+        &mut self,
+        operator: Operator,
+        (left, of_left): (&Node, &Part),
+        (right, of_right): (&Node, &Part),
+        passes_if: Option<bool>,
+    ) {
+        match operator {
+            Operator::Equal | Operator::Unequal => {
+                let lets_pass = passes_if == Some(operator == Operator::Unequal);
+                if is_scalar(right) {
+                    self.note_kinds(of_left, of_right.kinds, lets_pass);
+                } else if is_scalar(left) {
+                    self.note_kinds(of_right, of_left.kinds, lets_pass);
+                }
+            }
+            Operator::In => {
+                if matches!(right, Node::List(_) | Node::NamedList(_)) {
+                    self.note_kinds(of_left, of_right.item().kinds, passes_if == Some(false));
+                }
+                self.note_kinds(of_right, Kinds::LIST | Kinds::MAP, false);
+            }
+            _ => {}
+        }
+    }
+
+    /// Records the types of the constants with which a value is compared. A schema that lists the values leaves no other ones, and a
+    /// constant of a type that the value never has is a defect of its own.
+    pub(super) fn note_kinds(&mut self, value: &Part, compared: Kinds, lets_pass: bool) {
+        let is_known = !value.path.is_empty() && !value.is_absent && value.kinds != Kinds::ANY;
+        if !is_known || value.allowed.is_some() || !value.kinds.may_be(compared.without(Kinds::NULL)) {
+            return;
+        }
+        let nothing = ComparedKinds { possible: value.kinds, compared: Kinds::NULL, lets_pass: false };
+        let noted = self.found.compared_kinds.entry(value.path.clone()).or_insert(nothing);
+        noted.compared = noted.compared | compared;
+        noted.lets_pass |= lets_pass;
     }
 
     fn operator(&mut self, operator: Operator, left: Kinds, right: Kinds) -> Kinds {
@@ -124,7 +167,11 @@ impl Inference<'_> {
 
     /// Records whether a value can have the texts that the author wrote. Another tool of the rule may allow other values.
     fn check_values(&mut self, value: &Part, texts: &Texts, comparison: Comparison) {
-        let Texts::Written(texts) = texts else { return };
+        let texts = match texts {
+            Texts::Written(texts) => texts,
+            Texts::OfList(at) => return self.note_values(value, *at, comparison),
+            Texts::NotConstant => return,
+        };
         if value.path.is_empty() || value.is_absent {
             return;
         }
@@ -135,13 +182,21 @@ impl Inference<'_> {
                 Comparison::Part | Comparison::PassingPart | Comparison::End => allowed.contains(text.as_str()),
             };
             match &value.allowed {
-                Some(allowed) if !allowed.iter().any(|allowed| is_allowed(allowed)) => {
+                Some(allowed) if !allowed.is_empty() && !allowed.iter().any(|allowed| is_allowed(allowed)) => {
                     self.found.impossible_texts.insert(key, value_fault(&value.path, text, allowed));
                 }
                 _ => {
                     self.found.possible_texts.insert(key);
                 }
             }
+        }
+    }
+
+    /// Records the values that a schema lists for an argument that is compared with the texts of a named list.
+    fn note_values(&mut self, value: &Part, at: usize, comparison: Comparison) {
+        let Some(allowed) = value.allowed.as_ref().filter(|_| comparison == Comparison::Whole) else { return };
+        if let Some(list) = self.found.list_uses.get_mut(at) {
+            list.values.push((value.path.clone(), Arc::clone(allowed)));
         }
     }
 
@@ -166,4 +221,8 @@ impl Inference<'_> {
             }
         }
     }
+}
+
+fn is_scalar(node: &Node) -> bool {
+    matches!(node, Node::Text(_) | Node::Int(_) | Node::Uint(_) | Node::Double(_))
 }

@@ -93,6 +93,13 @@ pub fn text_fault(form: Option<Form>, text: &str, comparison: Comparison) -> Opt
         let sentence = format!("{text:?} has blanks or quotes at its ends, and a value must have the same");
         return Some(TextFault { sentence, is_certain: false, instead: Some(trimmed.to_owned()) });
     }
+    if comparison == Comparison::End && text.contains('.') && !text.starts_with('.') && is_host(text) {
+        let sentence = format!(
+            "a text ends with {text:?} also if it ends with \"evil-{text}\": write \"@{text}\" or \".{text}\", or compare \
+             host(...) or domain(...)"
+        );
+        return Some(TextFault { sentence, is_certain: false, instead: None });
+    }
     let is_wildcard = (text.starts_with('*') || text.ends_with('*'))
         && text.contains(|c: char| c.is_alphanumeric())
         && !text.contains(char::is_whitespace);
@@ -125,7 +132,7 @@ fn look_alike(function: Function, text: &str, comparison: Comparison) -> Option<
 }
 
 /// Returns the fault of a text that is not among the values that a schema allows.
-pub(super) fn value_fault(path: &str, text: &str, allowed: &BTreeSet<String>) -> TextFault {
+pub fn value_fault(path: &str, text: &str, allowed: &BTreeSet<String>) -> TextFault {
     let shown: Vec<String> = allowed.iter().take(MAX_SHOWN_VALUES).map(|value| format!("{value:?}")).collect();
     TextFault {
         sentence: format!("{NEVER_TRUE}: {path} is never {text:?}, only {}", shown.join(", ")),
@@ -209,6 +216,9 @@ mod tests {
     #[case::a_part_after_a_dot(HOST, ".own.com", Comparison::PassingPart, Some((true, None)))]
     #[case::a_part_without_a_dot(HOST, "own", Comparison::PassingPart, Some((false, None)))]
     #[case::a_part_of_a_plain_text(None, "own.com", Comparison::PassingPart, None)]
+    #[case::the_end_of_another_address(None, "own.com", Comparison::End, Some((false, None)))]
+    #[case::the_end_of_an_own_address(None, "@own.com", Comparison::End, None)]
+    #[case::the_end_of_a_file(None, ".md", Comparison::End, None)]
     #[case::a_wildcard(None, "*@own.com", Comparison::Whole, Some((false, None)))]
     #[case::a_wildcard_in_a_part(None, "own.*", Comparison::Part, Some((false, None)))]
     #[case::only_a_star(None, "**", Comparison::Part, None)]

@@ -227,6 +227,26 @@ fn a_rule_for_a_core_tool_that_no_job_has_protects_nothing(#[case] tool: &str, #
     assert_eq!(errors(&having), [""; 0]);
 }
 
+/// The example of the documentation of `api_endpoint` is one of them.
+#[rstest]
+#[case::a_method("http_request", "method == 'POST' && path == '/refunds'")]
+#[case::no_other_method("http_request", "method != 'POST'")]
+#[case::one_of_two_methods("http_request", "method in ['PUT', 'DELETE']")]
+#[case::a_method_that_reads("http_get", "has(args.method) && method == 'HEAD'")]
+#[case::an_endpoint("http_request", "resource == 'api'")]
+#[case::a_file_system("write_file", "resource == 'files'")]
+#[case::a_feature("apply_feature", "feature == 'express'")]
+fn a_condition_may_compare_what_only_a_job_knows(#[case] tool: &str, #[case] when: &str) {
+    let spec = json!({
+        "problem": {"statement": "Help with mail"}, "policy": {"approvals": [{"toolId": tool, "when": when}]},
+        "mcpServer": {"service": {"name": "mail", "port": 8080}},
+        "resources": [{"name": "files", "type": "filesystem"}, {"name": "api", "type": "api_endpoint"}],
+        "features": [{"name": "express", "optional": true, "testScenario": "A1 ships", "expectedResult": "It says when"}],
+    });
+    let schema = json!({"type": "object"});
+    assert_eq!(rule_errors(&serde_json::from_value(spec).unwrap(), [("send_email", &schema)]), []);
+}
+
 #[test]
 fn a_required_feature_that_the_prompt_shows_needs_no_tool() {
     let spec = json!({
@@ -305,6 +325,9 @@ fn a_feature_allows_only_tools_that_exist(#[case] allowed: Value, #[case] hint: 
     {"step": "send_email", "condition": "result.ok == true"},
     {"step": "send_money", "condition": "amount <= steps.send_email.result.amount"},
 ]}]}))]
+#[case::an_order_that_is_only_advice(json!({"workflows": [{"name": "w", "required": false, "steps": ["send_email", "send_money"]}]}))]
+#[case::an_optional_workflow_in_words(json!({"workflows": [{"name": "w", "steps": ["send_email", "say goodbye"]}]}))]
+#[case::a_prefix_before_another_tool(json!({"workflows": [{"name": "w", "required": true, "steps": ["read_*", "send_money"]}]}))]
 #[case::evidence_for_a_step_in_words(json!({"workflows": [
     {"name": "w", "required": true, "steps": ["confirm with the customer", "the manager agrees", "send_money"], "expect": [
         {"step": "confirm with the customer", "evidence": {"tool": "ask_user"}, "condition": "size(args.text) > 0"},
@@ -342,6 +365,90 @@ fn an_upper_limit_without_a_lower_one_is_a_warning(#[case] policy: Value, #[case
     assert_eq!((finding.severity, finding.path.as_str()), (Severity::Warning, path));
     assert!(finding.message.ends_with("has no lower limit: a negative amount passes"), "{finding:?}");
     assert_eq!(finding.hint.as_deref(), Some(hint));
+}
+
+#[rstest]
+#[case::alone(json!({}), json!({"maximum": 500}), true)]
+#[case::with_a_minimum(json!({}), json!({"maximum": 500, "minimum": 0}), false)]
+#[case::with_a_rule(json!({"guardrails": {"never": ["amount < 0"]}}), json!({"maximum": 500}), false)]
+#[case::below_zero(json!({}), json!({"maximum": -1}), false)]
+fn a_maximum_of_an_input_without_a_minimum_is_a_warning(
+    #[case] policy: Value,
+    #[case] limits: Value,
+    #[case] is_reported: bool,
+) {
+    let mut input = json!({"name": "amount", "type": "number"});
+    merge(&mut input, limits);
+    let found = findings_about(&policy, &json!([{"name": "send_money", "inputs": [input]}]));
+    let of_maximum = |finding: &Finding| (finding.severity, finding.path.clone(), finding.message.clone());
+    let expected = is_reported.then(|| {
+        let message = "\"maximum: 500\" has no lower limit: a negative amount passes";
+        (Severity::Warning, "spec.tools[0].inputs[0].maximum".to_owned(), message.to_owned())
+    });
+    assert_eq!(found.iter().map(of_maximum).collect::<Vec<_>>(), Vec::from_iter(expected));
+}
+
+#[rstest]
+#[case::items("splits.exists(s, s.amount > 500)", Some("splits[].amount"))]
+#[case::items_that_are_not_required(
+    "has(args.splits) && splits.exists(s, has(s.amount) && s.amount > 500)",
+    Some("splits[].amount")
+)]
+#[case::a_field("payment.amount > 500", Some("payment.amount"))]
+#[case::a_field_of_which_nothing_is_known("note.amount > 500", Some("note.amount"))]
+#[case::items_with_a_lower_limit("splits.exists(s, s.amount > 500 || s.amount < 0)", None)]
+#[case::a_field_with_a_lower_limit("payment.amount > 500 || payment.amount <= 0", None)]
+#[case::a_minimum_of_the_schema("splits.exists(s, s.share > 50)", None)]
+#[case::of_earlier_calls("calls('pay').exists(c, c.payment.amount > 500)", None)]
+fn an_upper_limit_within_an_argument_has_a_lower_one(#[case] when: &str, #[case] field: Option<&str>) {
+    let amount = json!({"type": "number"});
+    let split = json!({"type": "object", "properties": {"amount": amount, "share": {"type": "number", "minimum": 0}}});
+    let payment = json!({"type": "object", "properties": {"amount": amount}});
+    let schema = json!({"type": "object", "properties": {
+        "splits": {"type": "array", "items": split}, "payment": payment, "note": {"type": "object"},
+    }});
+    let messages = |guardrails: Value| -> Vec<String> {
+        let spec = json!({
+            "problem": {"statement": "Help with money"}, "mcpServer": {"service": {"name": "bank", "port": 8080}},
+            "policy": {"guardrails": guardrails, "approvals": [{"toolId": "pay", "when": when}]},
+        });
+        let found = skill(&serde_json::from_value(spec).unwrap(), [("pay", &schema)]);
+        found.into_iter().map(|finding| finding.message).collect()
+    };
+    let message = |field: &str| format!("{when:?} has no lower limit: a negative {field} passes");
+    assert_eq!(messages(json!({})), Vec::from_iter(field.map(message)));
+    // A guardrail is about every part with the name.
+    assert_eq!(messages(json!({"never": ["amount < 0"]})), [""; 0]);
+}
+
+#[rstest]
+#[case::a_list("target == 'x@evil.com'", json!([]), Some("target may also be a list"))]
+#[case::a_list_and_several_texts("target in ['x@evil.com', 'y@evil.com']", json!([]), Some("target may also be a list"))]
+#[case::a_number("amount == '600'", json!([]), Some("amount may also be a number"))]
+#[case::a_text("!(amount != 600)", json!([]), Some("amount may also be a string"))]
+#[case::each_type("target == 'x' || 'x' in target", json!([]), None)]
+#[case::both_types("amount == 600 || amount == '600'", json!([]), None)]
+#[case::every_other_value_is_held("target != 'a@own.com'", json!([]), None)]
+#[case::a_declared_type("target == 'x@evil.com'", json!([{"name": "target", "type": "string"}]), None)]
+#[case::one_type("body == 'x'", json!([]), None)]
+#[case::values_of_the_schema("level == 'high'", json!([]), None)]
+fn a_comparison_of_one_type_does_not_see_the_others(
+    #[case] when: &str,
+    #[case] inputs: Value,
+    #[case] expected: Option<&str>,
+) {
+    let schema = json!({"type": "object", "properties": {
+        "target": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        "amount": {"type": ["number", "string"]}, "body": {"type": "string"}, "level": {"enum": ["high", 1]},
+    }});
+    let spec = json!({
+        "problem": {"statement": "Help with mail"}, "mcpServer": {"service": {"name": "mail", "port": 8080}},
+        "tools": [{"name": "send", "inputs": inputs}], "policy": {"approvals": [{"toolId": "send", "when": when}]},
+    });
+    let found = skill(&serde_json::from_value(spec).unwrap(), [("send", &schema)]);
+    let messages: Vec<_> = found.iter().map(|finding| (finding.severity, finding.message.as_str())).collect();
+    let message = expected.map(|value| format!("{value}, and then the comparison lets the call pass"));
+    assert_eq!(messages, Vec::from_iter(message.as_deref().map(|message| (Severity::Warning, message))));
 }
 
 /// Both tools have an amount.
@@ -460,6 +567,10 @@ fn a_list_from_a_config_map_is_known() {
     json!({"approvals": [{"toolId": "send_email", "when": "body == 'x '"}]}), "spec.policy.approvals[0].when",
     "\"x \" has blanks or quotes at its ends, and a value must have the same"
 )]
+#[case::a_text_of_a_list_that_the_schema_does_not_allow(
+    json!({"lists": {"modes": ["slow", "Fast"]}, "approvals": [{"toolId": "send_money", "when": "mode in lists.modes"}]}),
+    "spec.policy.lists.modes[1]", "the comparison can never be true: mode is never \"Fast\", only \"fast\", \"slow\""
+)]
 #[case::quotes_in_a_list(
     json!({"lists": {"own": ["'ada'"]}, "approvals": [{"toolId": "send_email", "when": "body in lists.own"}]}),
     "spec.policy.lists.own[0]", "\"'ada'\" has blanks or quotes at its ends, and a value must have the same"
@@ -467,6 +578,14 @@ fn a_list_from_a_config_map_is_known() {
 #[case::requirements_of_an_optional_workflow(
     json!({"workflows": [{"name": "w", "steps": ["send_email"], "expect": [{"step": "send_email", "condition": "body != ''"}]}]}),
     "spec.policy.workflows[0].expect", "the workflow \"w\" is not required, so no call is denied if its steps are not done"
+)]
+#[case::the_order_of_an_optional_workflow(
+    json!({"workflows": [{"name": "w", "steps": ["send_email", "send_money"]}]}), "spec.policy.workflows[0]",
+    "the workflow \"w\" is not required, so the order of its steps binds no call"
+)]
+#[case::a_step_that_an_earlier_one_matches(
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["*", "send_money"]}]}), "spec.policy.workflows[0].steps[1]",
+    "the step \"*\" matches \"send_money\" too, so a call of send_money does not wait for that step"
 )]
 #[case::evidence_of_every_tool(
     json!({"workflows": [{"name": "w", "required": true, "steps": ["ask"], "expect": [{"step": "ask", "evidence": {"tool": "*"}}]}]}),
@@ -478,6 +597,21 @@ fn a_list_from_a_config_map_is_known() {
 )]
 #[case::a_threshold_that_opens_a_held_tool(
     json!({"effects": "require_approval", "approvals": [{"toolId": "send_money", "when": "count > 5"}]}), "spec.policy.approvals[0]",
+    "names send_money, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
+)]
+#[case::an_earlier_call_that_opens_a_held_tool(
+    json!({"effects": "require_approval", "approvals": [{"toolId": "send_money", "when": "calls('send_money').exists(it, it.amount == amount)"}]}),
+    "spec.policy.approvals[0]",
+    "names send_money, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
+)]
+#[case::a_number_of_calls_that_opens_a_held_tool(
+    json!({"effects": "require_approval", "approvals": [{"toolId": "send_email", "when": "calls('send_email').size() >= 3"}]}),
+    "spec.policy.approvals[0]",
+    "names send_email, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
+)]
+#[case::an_optional_argument_that_opens_a_held_tool(
+    json!({"effects": "require_approval", "approvals": [{"toolId": "send_money", "when": "has(args.mode) && mode != 'slow'"}]}),
+    "spec.policy.approvals[0]",
     "names send_money, so effects: require_approval does not apply to it: a call that no rule holds is allowed"
 )]
 #[case::a_wildcard_in_a_text(
@@ -499,6 +633,15 @@ fn a_list_from_a_config_map_is_known() {
 #[case::a_pattern_without_anchors(
     json!({"approvals": [{"toolId": "send_email", "when": "!body.matches('own[.]com')"}]}), "spec.policy.approvals[0].when",
     "the pattern \"own[.]com\" also matches a longer text that contains a match, and then the call passes"
+)]
+#[case::a_pattern_for_the_end_of_a_host(
+    json!({"approvals": [{"toolId": "send_email", "when": "!host(body).matches('own[.]com$')"}]}), "spec.policy.approvals[0].when",
+    "the pattern \"own[.]com$\" also matches a longer text that contains a match, and then the call passes"
+)]
+#[case::the_end_of_an_address_in_a_list(
+    json!({"lists": {"own": ["own.com"]}, "approvals": [{"toolId": "send_email", "when": "!lists.own.exists(d, body.endsWith(d))"}]}),
+    "spec.policy.lists.own[0]",
+    "a text ends with \"own.com\" also if it ends with \"evil-own.com\": write \"@own.com\" or \".own.com\", or compare host(...) or domain(...)"
 )]
 #[case::a_part_of_a_host_without_a_dot(
     json!({"approvals": [{"toolId": "send_email", "when": "!host(body).contains('own')"}]}), "spec.policy.approvals[0].when",
@@ -531,6 +674,22 @@ fn a_list_from_a_config_map_is_known() {
 #[case::one_recipient_of_people(
     json!({"approvals": [{"toolId": "send_email", "when": "!recipients.exists(to, fromUser(to))"}]}), "spec.policy.approvals[0].when",
     "one item of recipients lets the call pass, whatever the other items are"
+)]
+#[case::one_recipient_with_a_known_end(
+    json!({"approvals": [{"toolId": "send_email", "when": "!recipients.exists(r, r.endsWith('@own.com'))"}]}), "spec.policy.approvals[0].when",
+    "one item of recipients lets the call pass, whatever the other items are"
+)]
+#[case::a_count_of_known_recipients(
+    json!({"approvals": [{"toolId": "send_email", "when": "recipients.filter(r, fromUser(r)).size() == 0"}]}), "spec.policy.approvals[0].when",
+    "one item of recipients lets the call pass, whatever the other items are"
+)]
+#[case::a_known_recipient(
+    json!({"approvals": [{"toolId": "send_email", "when": "!('a@own.com' in recipients)"}]}), "spec.policy.approvals[0].when",
+    "only one item of recipients is checked, and a call may have more"
+)]
+#[case::exactly_one_stranger(
+    json!({"approvals": [{"toolId": "send_email", "when": "recipients.exists_one(r, !fromUser(r))"}]}), "spec.policy.approvals[0].when",
+    "exists_one() is false if it is true for two items of recipients"
 )]
 #[case::the_first_recipient(
     json!({"approvals": [{"toolId": "send_email", "when": "!fromUser(recipients[0])"}]}), "spec.policy.approvals[0].when",
@@ -607,6 +766,10 @@ fn a_declaration_of_what_a_tool_sends_must_have_an_effect(
 )]
 #[case::another_type(
     json!({"name": "amount", "type": "string"}), "type", "send_money has amount as a number, so every call with it is denied", None
+)]
+#[case::other_values(
+    json!({"name": "mode", "type": "string", "enum": ["Fast"]}), "enum",
+    "send_money accepts none of these values for mode, so every call with it is denied", None
 )]
 #[case::a_pattern(
     json!({"name": "memo", "type": "string", "pattern": "(a+)\\1"}), "pattern", "every call is denied, because of the pattern: ", None
@@ -687,7 +850,7 @@ fn required_inputs_of_a_prefix_deny_the_calls_of_tools_without_them() {
 
 #[rstest]
 #[case::of_some_tools(
-    "send_*", json!({"name": "amount", "type": "number", "maximum": 5}), Some(Severity::Warning),
+    "send_*", json!({"name": "amount", "type": "number", "minimum": 0, "maximum": 5}), Some(Severity::Warning),
     "send_email has no argument \"amount\", so its calls are not limited"
 )]
 #[case::of_no_tool(
@@ -703,7 +866,7 @@ fn required_inputs_of_a_prefix_deny_the_calls_of_tools_without_them() {
     "no tool that \"send_money\" matches has an argument \"amuont\""
 )]
 #[case::of_some_tools_without_limits("send_*", json!({"name": "amount", "type": "number"}), None, "")]
-#[case::of_some_of_all_tools("*", json!({"name": "amount", "type": "number", "maximum": 5}), None, "")]
+#[case::of_some_of_all_tools("*", json!({"name": "amount", "type": "number", "minimum": 0, "maximum": 5}), None, "")]
 fn an_input_that_a_tool_lacks_is_a_finding(
     #[case] tool: &str,
     #[case] input: Value,
