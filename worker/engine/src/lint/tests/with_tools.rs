@@ -886,6 +886,9 @@ fn a_minimum_of_the_skill_is_a_lower_limit() {
 #[case::a_tool_of_the_conversation(
     json!({"tool": "ask_user", "count": true, "per": "job", "max": 1}), "tool", "limits do not apply to ask_user", Severity::Error
 )]
+#[case::a_long_window(
+    json!({"tool": "send_money", "count": true, "per": "skill", "window": "745h", "max": 1}), "window", "must be at most 744h", Severity::Error
+)]
 #[case::too_many_decimals(
     json!({"tool": "send_money", "count": true, "per": "job", "max": 1e-19}), "max",
     "must be a number of at least 0, with at most 18 decimals", Severity::Error
@@ -904,6 +907,7 @@ fn a_limit_that_does_not_fit_its_tools_is_a_finding(
 
 #[rstest]
 #[case::a_sum(json!({"tool": "send_money", "sum": "amount", "per": "job", "max": 1000.5}))]
+#[case::the_longest_window(json!({"tool": "send_money", "count": true, "per": "skill", "window": "744h", "max": 1}))]
 #[case::a_count_of_several(json!({"tool": "send_*", "count": true, "per": "job", "max": 3}))]
 #[case::a_count_of_everything(json!({"tool": "*", "count": true, "per": "job", "max": 30}))]
 fn a_limit_that_fits_its_tools_is_no_finding(#[case] limit: Value) {
