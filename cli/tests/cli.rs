@@ -462,6 +462,32 @@ mod tests {
         assert_eq!(policy_test(&cases(&meant), &[]).status.code(), Some(0), "{meant}");
     }
 
+    /// The schema accepts every argument, and `effects` holds every call.
+    #[rstest]
+    #[case::a_misspelt_argument("priorty: 5, expect: hold", 1)]
+    #[case::an_argument("priority: 5, expect: hold", 0)]
+    #[case::meant("priorty: 5, expect: hold, reason: effects", 0)]
+    fn a_hold_of_a_misspelt_argument_tests_no_rule(#[case] call: &str, #[case] code: i32) {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            std::fs::write(directory.path().join(name), content).unwrap();
+            directory.path().join(name).display().to_string()
+        };
+        let skill = write("skill.yaml", &format!("{MANIFEST}{SERVER}  policy: {{effects: require_approval}}\n"));
+        let schema =
+            r#"{"type": "object", "properties": {"order_id": {"type": "string"}, "priority": {"type": "integer"}}}"#;
+        let tools =
+            write("tools.json", &format!(r#"{{"tools": [{{"name": "update_order", "inputSchema": {schema}}}]}}"#));
+        let (argument, verdict) = call.split_once(", ").unwrap();
+        let cases = format!(
+            "cases: [{{name: a, calls: [{{tool: update_order, arguments: {{order_id: A, {argument}}}, {verdict}}}]}}]"
+        );
+        let output = bloomery(&["policy", "test", "-", "--skill", &skill, "--tools", &tools], cases.as_bytes());
+        assert_eq!(output.status.code(), Some(code), "{}", shown(&output));
+        let why = "update_order has no argument \"priorty\". Did you mean \"priority\"?";
+        assert_eq!(shown(&output).contains(why), code == 1, "{}", shown(&output));
+    }
+
     /// A server's tools that accept texts and numbers only.
     const TYPED_TOOLS: &str = r#"{"tools": [
         {"name": "get_payees", "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}},

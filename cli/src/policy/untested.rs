@@ -1,4 +1,4 @@
-//! Calls of a case whose denial tests no rule: their tool or an argument does not exist, or only the schema of the tool refuses them.
+//! Calls of a case whose verdict tests no rule: their tool or an argument does not exist, or only the schema of the tool refuses them.
 
 use super::test_file::{CaseVerdict, TestedCall};
 use bloomery_crds::nearest::did_you_mean;
@@ -9,16 +9,18 @@ use bloomery_engine::event::RulingReason;
 use bloomery_engine::tool::ListedTool;
 use serde_json::Value;
 
-/// Returns the reason why the denial of a call tests no rule. `reasons` are those of the verdict. A case that gives the reason of the
-/// denial means it. A Skill that allows rules without a tool means the names that do not exist.
+/// Returns the reason why the denial, or the hold, of a call tests no rule. `reasons` are those of the verdict. A case that gives the reason
+/// of its verdict means it. A Skill that allows rules without a tool means the names that do not exist.
 pub fn fault(call: &TestedCall, skill: &SkillSpec, tools: &[ListedTool], reasons: &[RulingReason]) -> Option<String> {
-    if call.expect != Some(CaseVerdict::Deny) || call.reason.is_some() {
-        return None;
-    }
+    let expected = call.expect.filter(|expected| *expected != CaseVerdict::Allow && call.reason.is_none())?;
     let allows_unmatched = skill.policy.as_ref().and_then(|policy| policy.allow_unmatched) == Some(true);
     let unknown = if allows_unmatched { None } else { unknown_name(call, skill, tools) };
     let why = unknown.or_else(|| refused_by_schema(call, skill, reasons))?;
-    Some(format!("this tests no rule: {why} If it is meant, add the reason of the denial to the case"))
+    Some(format!("this tests no rule: {why} If it is meant, add the reason of the {} to the case", noun(expected)))
+}
+
+fn noun(verdict: CaseVerdict) -> &'static str {
+    if verdict == CaseVerdict::Hold { "hold" } else { "denial" }
 }
 
 /// Returns a sentence about a call that only the schema of its tool refuses. Declared inputs are rules of the Skill.

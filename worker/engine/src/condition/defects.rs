@@ -37,7 +37,7 @@ pub struct Examination {
     pub unknown_fields: BTreeMap<String, Vec<String>>,
     /// The fields within arguments that the tool has or may have.
     pub possible_fields: BTreeSet<String>,
-    /// The comparisons of an argument with a text that the tool's schema does not allow, by the argument and the text.
+    /// The comparisons of an argument with a text or a number that the tool's schema does not allow, by the argument and the text.
     pub impossible_texts: BTreeMap<(String, String), TextFault>,
     /// The other comparisons of an argument with a text.
     pub possible_texts: BTreeSet<(String, String)>,

@@ -2,7 +2,7 @@
 
 use super::kinds::Kinds;
 use crate::schema::OTHER_SOURCES;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(crate) struct Shape {
     pub(crate) is_positive: bool,
     /// The only texts that it may be, if the schema lists its values.
     pub(crate) texts: Option<Arc<BTreeSet<String>>>,
+    /// The only numbers that it may be, if the schema lists its values.
+    pub(crate) numbers: Option<Arc<Vec<Number>>>,
 }
 
 /// The fields of an object.
@@ -38,7 +40,7 @@ pub(crate) struct Fields {
 impl Shape {
     /// Returns a value of which only the types are known.
     pub(crate) fn of_kinds(kinds: Kinds) -> Self {
-        Self { kinds, fields: Fields::default(), items: None, is_positive: false, texts: None }
+        Self { kinds, fields: Fields::default(), items: None, is_positive: false, texts: None, numbers: None }
     }
 
     /// Returns an object with fields.
@@ -69,7 +71,12 @@ impl Shape {
             (true, false) => self.texts,
             (false, _) => other.texts,
         };
-        Self { kinds, fields, items, is_positive, texts }
+        let numbers = match (self.kinds.may_be(Kinds::NUMBER), other.kinds.may_be(Kinds::NUMBER)) {
+            (true, true) => self.numbers.zip(other.numbers).map(|(one, other)| Arc::new([&**one, &**other].concat())),
+            (true, false) => self.numbers,
+            (false, _) => other.numbers,
+        };
+        Self { kinds, fields, items, is_positive, texts, numbers }
     }
 }
 
@@ -143,7 +150,8 @@ impl<'a> Reader<'a> {
             items.filter(|_| kinds.may_be(Kinds::LIST)).map(|items| Arc::new(self.read_part(items, levels_left)));
         let bounds = ["minimum", "exclusiveMinimum"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_f64());
         let is_positive = bounds.into_iter().any(|bound| bound >= 0.0);
-        Shape { kinds, fields, items, is_positive, texts: listed_texts(schema) }
+        let (texts, numbers) = (listed_texts(schema), listed_numbers(schema));
+        Shape { kinds, fields, items, is_positive, texts, numbers }
     }
 
     /// Reads a schema whose only source is a reference, one part, or a choice of parts.
@@ -170,11 +178,20 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns the values that a schema lists, if it lists any.
+fn listed_values(schema: &Value) -> Option<&[Value]> {
+    let one = schema.get("const").map(std::slice::from_ref);
+    one.or_else(|| schema.get("enum").and_then(Value::as_array).map(Vec::as_slice))
+}
+
 /// Returns the texts among the values that a schema lists. `None` if it lists no values.
 fn listed_texts(schema: &Value) -> Option<Arc<BTreeSet<String>>> {
-    let one = schema.get("const").map(std::slice::from_ref);
-    let values = one.or_else(|| schema.get("enum").and_then(Value::as_array).map(Vec::as_slice))?;
-    Some(Arc::new(values.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
+    Some(Arc::new(listed_values(schema)?.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
+}
+
+/// Returns the numbers among the values that a schema lists. `None` if it lists no values.
+fn listed_numbers(schema: &Value) -> Option<Arc<Vec<Number>>> {
+    Some(Arc::new(listed_values(schema)?.iter().filter_map(Value::as_number).cloned().collect()))
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@ use super::known_tools::KnownTools;
 use crate::amount::Amount;
 use crate::condition::{Kinds, Signature};
 use crate::core_tools;
-use bloomery_crds::v1alpha1::{CallLimit, SkillSpec};
+use bloomery_crds::v1alpha1::{CallLimit, SkillSpec, whole_seconds};
+
+/// The longest window, in hours. The API server refuses longer ones.
+const MAX_WINDOW_HOURS: u64 = 744;
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let limits = spec.policy.iter().flat_map(|policy| &policy.limits).enumerate();
@@ -23,6 +26,10 @@ fn check(path: &str, limit: &CallLimit, known: &KnownTools) -> Vec<Finding> {
     if Amount::of_number(&limit.max).is_none() {
         let message = "must be a number of at least 0, with at most 18 decimals";
         findings.push(Finding::error(format!("{path}.max"), message));
+    }
+    if limit.window.as_ref().is_some_and(|window| whole_seconds(window) > MAX_WINDOW_HOURS * 3600) {
+        let message = format!("must be at most {MAX_WINDOW_HOURS}h");
+        findings.push(Finding::error(format!("{path}.window"), message));
     }
     if let Some(argument) = &limit.sum {
         let limited = tools.into_iter().filter(|(tool, _)| !core_tools::acts_on_conversation(tool)).collect::<Vec<_>>();

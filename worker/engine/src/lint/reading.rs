@@ -59,6 +59,12 @@ impl<'a> Known<'a> {
         if self.inputs.is_empty() { !self.tools.contains(name) } else { self.inputs.contains(name) }
     }
 
+    /// Returns whether an argument may be a number in any tool that has it.
+    fn may_be_number(&self, name: &str) -> bool {
+        let mut kinds = self.catalogue.matching("*").filter_map(|(_, signature)| signature.kinds(name)).peekable();
+        kinds.peek().is_none() || kinds.any(|kinds| kinds.may_be(Kinds::NUMBER))
+    }
+
     /// Returns whether a word in a comparison means an argument: it may be one, or is nearly one.
     fn is_meant_as_input(&self, name: &str) -> bool {
         self.may_be_input(name) || self.inputs.iter().any(|input| is_near(name, input))
@@ -102,8 +108,9 @@ pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced
     {
         return Some(limited);
     }
-    let misspelt =
-        misspelt::find(&sentence.words, &known.tools, |word| known.is_tool(word) || known.inputs.contains(word));
+    let is_known = |word: &str| known.is_tool(word) || known.inputs.contains(word);
+    let forbids = sentence.list() == RuleList::Never;
+    let misspelt = misspelt::find(&sentence.words, &known.tools, forbids, is_known);
     let input = compared.as_ref().filter(is_input);
     let is_meant = input.is_some_and(|compared| sentence.ends_with_number(compared.number))
         || sentence.forbids_a_tool()
@@ -192,10 +199,12 @@ impl<'a> Sentence<'a> {
     }
 
     /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` guides the
-    /// model, and so does a sentence about questions to people.
+    /// model, and so does a sentence about questions to people, or about one purpose of a tool: `Never use a for links in mails`.
     fn forbids_a_tool(&self) -> bool {
+        let (tool, after) = (self.forbidden().first(), self.forbidden().get(1));
         self.list() == RuleList::Never
-            && self.forbidden().first().is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
+            && tool.is_some_and(|tool| *tool != ASK_USER && self.tools.contains(tool))
+            && !after.is_some_and(|after| is_any_of(after, &["for"]))
             && !self.is_guidance()
             && !self.words.iter().any(|word| may_be_prose(word) && is_only_word(word, &self.words))
     }

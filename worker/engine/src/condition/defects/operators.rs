@@ -1,10 +1,12 @@
 //! Operators and functions: the types of their operands, and the texts that the author compares with.
 
 use super::part::{Part, Texts};
-use super::texts::{order_fault, value_fault};
+use super::texts::{number_fault, order_fault, value_fault};
 use super::{ComparedKinds, Comparison, Defect, Form, Inference, text_fault};
 use crate::condition::kinds::Kinds;
+use crate::condition::limits::number;
 use bloomery_cel::{Function, Node, Operator};
+use serde_json::Number;
 use std::sync::Arc;
 
 impl Inference<'_> {
@@ -60,8 +62,10 @@ impl Inference<'_> {
                 let lets_pass = passes_if == Some(operator == Operator::Unequal);
                 if is_scalar(right) {
                     self.note_kinds(of_left, of_right.kinds, lets_pass);
+                    self.check_number(of_left, right);
                 } else if is_scalar(left) {
                     self.note_kinds(of_right, of_left.kinds, lets_pass);
+                    self.check_number(of_right, left);
                 }
             }
             Operator::In => {
@@ -71,6 +75,22 @@ impl Inference<'_> {
                 self.note_kinds(of_right, Kinds::LIST | Kinds::MAP, false);
             }
             _ => {}
+        }
+    }
+
+    /// Records whether a value can have the number that the author wrote. Another tool of the rule may allow other numbers.
+    fn check_number(&mut self, value: &Part, written: &Node) {
+        let Some(written) = number(written).filter(|_| !value.path.is_empty() && !value.is_absent) else { return };
+        let key = (value.path.clone(), written.to_string());
+        let is_written =
+            |allowed: &Number| allowed.as_f64().is_none_or(|allowed| (allowed - written).abs() < f64::EPSILON);
+        match &value.numbers {
+            Some(allowed) if !allowed.is_empty() && !allowed.iter().any(is_written) => {
+                self.found.impossible_texts.insert(key, number_fault(&value.path, written, allowed));
+            }
+            _ => {
+                self.found.possible_texts.insert(key);
+            }
         }
     }
 

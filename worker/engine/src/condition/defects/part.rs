@@ -3,6 +3,7 @@
 use super::texts::Form;
 use crate::condition::kinds::Kinds;
 use crate::condition::shape::{Fields, Shape};
+use serde_json::Number;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub(super) struct Part {
     pub(super) texts: Texts,
     /// The only texts that it may be, if a schema lists them.
     pub(super) allowed: Option<Arc<BTreeSet<String>>>,
+    /// The only numbers that it may be, if a schema lists them.
+    pub(super) numbers: Option<Arc<Vec<Number>>>,
 }
 
 /// The texts that an author wrote for a part of a condition.
@@ -63,6 +66,7 @@ impl Part {
             form: None,
             texts: Texts::NotConstant,
             allowed: shape.texts.clone(),
+            numbers: shape.numbers.clone(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use bloomery_cel::{Capital, Function, Pattern, is_host, is_part_of_host};
 use bloomery_crds::nearest::nearest;
+use serde_json::Number;
 use std::collections::BTreeSet;
 
 /// The beginning of the sentence about a text that a value never has.
@@ -138,6 +139,16 @@ pub fn value_fault(path: &str, text: &str, allowed: &BTreeSet<String>) -> TextFa
         sentence: format!("{NEVER_TRUE}: {path} is never {text:?}, only {}", shown.join(", ")),
         is_certain: true,
         instead: nearest(text, allowed.iter().map(String::as_str)).map(str::to_owned),
+    }
+}
+
+/// Returns the fault of a number that is not among those that a schema allows.
+pub(super) fn number_fault(path: &str, number: f64, allowed: &[Number]) -> TextFault {
+    let shown: Vec<String> = allowed.iter().take(MAX_SHOWN_VALUES).map(Number::to_string).collect();
+    TextFault {
+        sentence: format!("{NEVER_TRUE}: {path} is never {number}, only {}", shown.join(", ")),
+        is_certain: true,
+        instead: None,
     }
 }
 

@@ -61,6 +61,8 @@ pub(super) fn read_words<'w, 'a>(words: &'w [&'a str]) -> Option<(&'static str, 
         | ["more" | "greater" | "higher" | "larger" | "bigger", "than", rest @ ..] => (">", rest),
         ["under" | "below", rest @ ..] | ["less" | "lower" | "smaller", "than", rest @ ..] => ("<", rest),
         ["at", "least", rest @ ..] => (">=", rest),
+        // The upper end of the range. A negative number is found elsewhere.
+        ["between", least, "and" | "to", rest @ ..] if begins_a_number(least) => ("<=", rest),
         ["at", "most", rest @ ..] | ["up", "to", rest @ ..] => ("<=", rest),
         _ => return None,
     };

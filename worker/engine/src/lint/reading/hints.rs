@@ -39,7 +39,8 @@ impl Sentence<'_> {
         let is_requirement = self.words.iter().any(|word| is_any_of(word, &["must", "should", "shall"]));
         let list = if is_requirement { RuleList::Always } else { self.list() };
         let &Compared { field, operator, number } = compared;
-        let Some(field) = field.filter(|field| self.known.may_be_input(field)) else {
+        let Some(field) = field.filter(|field| self.known.may_be_input(field) && self.known.may_be_number(field))
+        else {
             return Self::hint_of_form(list);
         };
         let allowed = match (operator, list) {

@@ -1,6 +1,6 @@
 //! Words that seem to name a tool which does not exist.
 
-use crate::rules::guardrail::{is_use, reads_as_tool};
+use crate::rules::guardrail::{is_filler, is_use, reads_as_tool};
 use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
 use std::collections::BTreeSet;
 
@@ -25,14 +25,39 @@ impl Misspelt<'_> {
     }
 }
 
-/// Returns the first word of a sentence that seems to name a tool, but is none. `is_known` says whether a word is the name of a tool or of
-/// an argument.
+/// Returns the first word of a sentence that seems to name a tool, but is none. `forbids` says whether the sentence forbids something,
+/// and `is_known` whether a word is the name of a tool or of an argument.
 pub(super) fn find<'a>(
     words: &[&'a str],
     tools: &BTreeSet<&'a str>,
+    forbids: bool,
     is_known: impl Fn(&str) -> bool,
 ) -> Option<Misspelt<'a>> {
     let is_alone = words.len() == 1;
+    let spaced = with_blanks(words, tools).filter(|_| forbids).map(|tool| Misspelt {
+        word: tool,
+        near: Some(tool),
+        is_certain: true,
+    });
+    spaced.or_else(|| one_word(words, tools, is_alone, is_known))
+}
+
+/// Returns the tool whose name ends the sentence, written with blanks after a word such as `use`: `send_money` of `Never call send money`.
+fn with_blanks<'a>(words: &[&'a str], tools: &BTreeSet<&'a str>) -> Option<&'a str> {
+    let verb = words.iter().rposition(|word| is_use(word))?;
+    let name: Vec<&str> = words.get(verb + 1..)?.iter().copied().filter(|word| !is_filler(word)).collect();
+    let letters = name.concat();
+    let mut same = tools.iter().copied().filter(|tool| has_same_letters(&letters, tool));
+    same.next().filter(|_| name.len() > 1)
+}
+
+/// Returns the first word that seems to name a tool.
+fn one_word<'a>(
+    words: &[&'a str],
+    tools: &BTreeSet<&'a str>,
+    is_alone: bool,
+    is_known: impl Fn(&str) -> bool,
+) -> Option<Misspelt<'a>> {
     words.iter().enumerate().filter(|(_, word)| !is_known(word)).find_map(|(at, &word)| {
         let is_used = at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|verb| is_use(verb));
         let has_form = has_form_of_tool(word);

@@ -43,6 +43,8 @@ fn findings(rule: &str) -> Vec<Finding> {
     "Each refund amount above 500 requires approval",
     "{toolId: refund, when: \"amount > 500\", action: require_approval}"
 )]
+#[case::a_range("Never refund between 1 and 500 EUR", "{toolId: refund, when: \"amount <= 500\", action: deny}")]
+#[case::a_name_with_a_blank("Never call issue refund", "did you mean \"issue_refund\"?")]
 #[case::a_tool_in_the_place_of_its_argument("Never refund > 500", "write toolId and when in spec.policy.approvals")]
 #[case::any_tool("Never call any tool", "write \"*\" as the whole rule under never")]
 fn a_limit_that_is_not_enforced_is_an_error_with_the_form_to_write(#[case] rule: &str, #[case] form: &str) {
@@ -52,7 +54,23 @@ fn a_limit_that_is_not_enforced_is_an_error_with_the_form_to_write(#[case] rule:
     assert!(finding.hint.as_ref().unwrap().contains(form), "{finding:?}");
 }
 
+/// An object is no number, so the form to write has the name of another argument.
+#[test]
+fn the_form_to_write_does_not_compare_an_object() {
+    let schema = json!({"type": "object", "properties": {
+        "payment": {"type": "object", "properties": {"id": {"type": "string"}}}, "amount": {"type": "number"},
+    }});
+    let spec = json!({
+        "problem": {"statement": "Help with money"}, "mcpServer": {"service": {"name": "bank", "port": 8080}},
+        "policy": {"guardrails": {"never": ["Payments over 500 need approval"]}},
+    });
+    let found = skill(&serde_json::from_value(spec).unwrap(), [("pay", &schema)]);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert!(finding.hint.as_ref().unwrap().contains("\"Never amount > 500\""), "{finding:?}");
+}
+
 #[rstest]
+#[case::a_purpose("Never use get_order for links in mails")]
 #[case::a_tool_that_is_mentioned("Never answer about orders you did not look up with get_order")]
 #[case::an_order("Never promise a refund before issue_refund has succeeded")]
 #[case::an_amount_in_an_order("Never refund over 500 before get_order has succeeded")]
@@ -68,6 +86,8 @@ fn a_sentence_for_the_model_that_names_a_tool_is_a_warning(#[case] rule: &str) {
 #[case::another_meaning("Never search over the weekend")]
 #[case::a_promise("Never promise refunds over 500")]
 #[case::no_amount("Never refund twice")]
+#[case::a_name_with_a_blank_in_prose("Never issue refund vouchers")]
+#[case::a_name_with_a_blank_in_a_sentence("Never call issue refund before the customer agrees")]
 #[case::tools_in_prose("Never call any tool twice")]
 fn prose_with_a_word_that_is_a_tool_is_no_finding(#[case] rule: &str) {
     assert_eq!(findings(rule), []);

@@ -16,7 +16,7 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     let place = json!({"type": "object", "properties": {"country": {"type": "string"}}});
     let pay = json!({"type": "object", "properties": {
         "amount": {"type": "number"}, "count": {"type": "integer", "minimum": 0}, "place": place,
-        "mode": {"type": "string", "enum": ["fast", "slow"]},
+        "mode": {"type": "string", "enum": ["fast", "slow"]}, "level": {"type": "integer", "enum": [1, 2, 3]},
     }});
     let spec = json!({
         "problem": {"statement": "Help with mail"}, "policy": policy, "tools": tools,
@@ -121,6 +121,10 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
 #[case::a_text_that_the_schema_does_not_allow(
     json!({"approvals": [{"toolId": "send_*", "when": "mode == 'fats'"}]}), "spec.policy.approvals[0].when",
     "the comparison can never be true: mode is never \"fats\", only \"fast\", \"slow\"", Some("write \"fast\"")
+)]
+#[case::a_number_that_the_schema_does_not_allow(
+    json!({"approvals": [{"toolId": "send_*", "when": "level == 4"}]}), "spec.policy.approvals[0].when",
+    "the comparison can never be true: level is never 4, only 1, 2, 3", None
 )]
 #[case::the_end_of_another_host(
     json!({"approvals": [{"toolId": "send_email", "when": "!host(body).endsWith('own.com')"}]}), "spec.policy.approvals[0].when",
@@ -294,6 +298,7 @@ fn a_feature_allows_only_tools_that_exist(#[case] allowed: Value, #[case] hint: 
 #[case::deliberately_no_tool(json!({"approvals": [{"toolId": "trade_*"}], "allowUnmatched": true}))]
 #[case::prose(json!({"guardrails": {"never": ["Never call customers", "Never write snake_case", "Never pay more than 500", "Lie"]}}))]
 #[case::a_text_that_the_schema_allows(json!({"approvals": [{"toolId": "send_money", "when": "mode in ['slow'] || mode.startsWith('fa')"}]}))]
+#[case::a_number_that_the_schema_allows(json!({"approvals": [{"toolId": "send_money", "when": "level == 3 || 2.0 == double(level)"}]}))]
 #[case::a_source_beside_the_default(json!({"effects": "require_approval", "approvals": [{"toolId": "send_email", "when": "!fromUser(body)"}]}))]
 #[case::the_end_of_a_host(json!({"approvals": [{"toolId": "send_email", "when": "host(body) == 'own.com' || host(body).endsWith('.own.com')"}]}))]
 #[case::the_end_of_hosts_to_hold(json!({"approvals": [{"toolId": "send_email", "when": "host(body).endsWith('evil.com')"}]}))]
@@ -923,6 +928,9 @@ fn a_minimum_of_the_skill_is_a_lower_limit() {
 #[case::a_tool_of_the_conversation(
     json!({"tool": "ask_user", "count": true, "per": "job", "max": 1}), "tool", "limits do not apply to ask_user", Severity::Error
 )]
+#[case::a_long_window(
+    json!({"tool": "send_money", "count": true, "per": "skill", "window": "745h", "max": 1}), "window", "must be at most 744h", Severity::Error
+)]
 #[case::too_many_decimals(
     json!({"tool": "send_money", "count": true, "per": "job", "max": 1e-19}), "max",
     "must be a number of at least 0, with at most 18 decimals", Severity::Error
@@ -941,6 +949,7 @@ fn a_limit_that_does_not_fit_its_tools_is_a_finding(
 
 #[rstest]
 #[case::a_sum(json!({"tool": "send_money", "sum": "amount", "per": "job", "max": 1000.5}))]
+#[case::the_longest_window(json!({"tool": "send_money", "count": true, "per": "skill", "window": "744h", "max": 1}))]
 #[case::a_count_of_several(json!({"tool": "send_*", "count": true, "per": "job", "max": 3}))]
 #[case::a_count_of_everything(json!({"tool": "*", "count": true, "per": "job", "max": 30}))]
 fn a_limit_that_fits_its_tools_is_no_finding(#[case] limit: Value) {
