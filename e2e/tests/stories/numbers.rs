@@ -91,7 +91,7 @@ pub async fn asked_at(tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>, turn: u
     shop.model.until_asked(&job.uid, turn, 1).await;
     eventually("the request in the model's log", async || {
         let log = timed_log(tenant, "model").await.map_err(|error| error.to_string())?;
-        let asked = log.lines().filter(|line| line.contains(&job.uid) && line.contains("asked"));
+        let asked = log.lines().filter(|line| line.contains(&job.uid) && line.contains("place=\"turn "));
         asked.filter_map(at).nth(turn).ok_or(log)
     })
     .await
