@@ -5,7 +5,6 @@ use crate::v1alpha1::{Feature, SkillSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::iter::Enumerate;
-use std::vec::IntoIter;
 
 /// The largest number of names of a cycle that are shown.
 const MAX_SHOWN: usize = 8;
@@ -66,7 +65,7 @@ struct Walk<S, F> {
 /// A Skill on the way, with its subskills that were not followed yet.
 struct Step {
     skill: String,
-    subskills: Enumerate<IntoIter<String>>,
+    subskills: Enumerate<<Vec<String> as IntoIterator>::IntoIter>,
 }
 
 impl<S, F: Fn(&str) -> Vec<String>> Walk<S, F> {
