@@ -6,8 +6,6 @@
 # shellcheck disable=SC2034  # for the scripts that source this file
 unproxied=127.0.0.1
 
-on_cluster() { "$kubectl" --kubeconfig "$config" "$@"; }
-
 # start_gateway NAMESPACE: installs the operator with the gateway, whose requests use NAMESPACE unless they name another one, and sets
 # $GATEWAY_URL. Service accounts may decide on Approvals, because each cluster has tokens for them. When the script ends, the operator is
 # installed without the gateway.
@@ -51,7 +49,7 @@ stop_gateway() {
 # The namespaces that make_tenant has created.
 tenants=()
 
-# make_tenant NAMESPACE SCRIPT: creates a namespace anew, with the scripted model of the demo, which follows the file SCRIPT.
+# make_tenant NAMESPACE SCRIPT: deletes and creates a namespace, and starts the scripted model of the demo in it with the file SCRIPT.
 make_tenant() {
   local namespace=$1 script=$2 text
   on_cluster delete namespace "$namespace" --ignore-not-found --timeout 180s

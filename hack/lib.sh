@@ -64,6 +64,9 @@ use_cluster() {
   fi
 }
 
+# on_cluster ARGUMENT...: runs kubectl on the cluster in use, after use_cluster.
+on_cluster() { "$kubectl" --kubeconfig "$config" "$@"; }
+
 # use_helm: sets $helm. For your own cluster, it prefers your own Helm 4. It waits for a Helm that is being built.
 # shellcheck disable=SC2034  # for the scripts that source this file
 use_helm() {
