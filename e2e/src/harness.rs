@@ -45,7 +45,7 @@ mod wait;
 pub use approvals::Person;
 pub use bloomery_testkit::json::typed;
 pub use bloomery_testkit::script::{
-    Conversation, Turn, call, conversation, fails, price, raw_call, refund_of, say, script_text,
+    Conversation, Turn, call, conversation, fails, price, raw_call, refund_after_question, refund_of, say, script_text,
 };
 pub use bloomery_testkit::skills::{refunds, supervised, tier_one};
 pub use cluster::Cluster;

@@ -46,6 +46,21 @@ pub fn refund_of(order: &str) -> Conversation {
     )
 }
 
+/// Returns the conversation of a refund before which the model asks whether the order is `broken` or `lost`. It goes on after the reply
+/// `lost`.
+pub fn refund_after_question(order: &str) -> Conversation {
+    let question = json!({"text": "Is it broken, or lost?", "choices": ["broken", "lost"]});
+    conversation(
+        order,
+        [
+            call("ask_user", question),
+            call("check_eligibility", json!({"order_id": order})).after_result("lost"),
+            call("process_refund", json!({"order_id": order, "amount": price(order)})).after_result("true"),
+            Turn::answer(order).after_result("refunded"),
+        ],
+    )
+}
+
 /// Returns the price of an order on the server of [`crate::orders`].
 pub fn price(order: &str) -> f64 {
     f64::from(1_590 + 200 * number(order)) / 100.0

@@ -2,7 +2,7 @@
 
 use bloomery_crds::v1alpha1::Job;
 use bloomery_e2e::harness::gateway::{self, LocalGateway, SentEvent, with_gateway};
-use bloomery_e2e::harness::{Tenant, Turn, call, conversation, eventually, refund_of, story, typed};
+use bloomery_e2e::harness::{Tenant, eventually, refund_after_question, refund_of, story, typed};
 use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
 use kube::Api;
 use kube::api::{ListParams, PostParams};
@@ -80,14 +80,7 @@ async fn a_client_starts_a_job_and_follows_it_with_its_own_rights() {
 #[tokio::test]
 async fn a_chat_has_the_question_of_a_job_and_then_the_answer_to_the_reply() {
     story(async |tenant| {
-        let question = json!({"text": "Is it broken, or lost?", "choices": ["broken", "lost"]});
-        let turns = [
-            call("ask_user", question),
-            call("check_eligibility", json!({"order_id": "A-17"})).after_result("lost"),
-            call("process_refund", json!({"order_id": "A-17", "amount": 49.9})).after_result("true"),
-            Turn::answer("A-17").after_result("refunded"),
-        ];
-        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        let shop = tenant.shop(&[refund_after_question("A-17")]).await;
         tenant.skill("cs-tier-1").await.ready().await;
         let (editor, token) = tenant.account("client").await;
         tenant.bind(&editor, "edit", "skilljobs").await;

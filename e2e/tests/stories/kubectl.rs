@@ -2,11 +2,10 @@
 
 use bloomery_crds::names::LABEL_COMPONENT;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_e2e::harness::{Tenant, Turn, call, command, conversation, eventually, refund_of, story};
+use bloomery_e2e::harness::{Tenant, command, eventually, refund_after_question, refund_of, story};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
-use serde_json::json;
 
 /// The output of a command and its exit code.
 pub(crate) struct Ran {
@@ -120,14 +119,7 @@ async fn a_job_can_be_inspected_while_it_runs_and_after_its_pods_are_deleted() {
 #[tokio::test]
 async fn a_person_answers_a_question_with_the_command() {
     story(async |tenant| {
-        let question = json!({"text": "Is it broken, or lost?", "choices": ["broken", "lost"]});
-        let turns = [
-            call("ask_user", question),
-            call("check_eligibility", json!({"order_id": "A-17"})).after_result("lost"),
-            call("process_refund", json!({"order_id": "A-17", "amount": 49.9})).after_result("true"),
-            Turn::answer("A-17").after_result("refunded"),
-        ];
-        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        let shop = tenant.shop(&[refund_after_question("A-17")]).await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("asks").goal("Refund order A-17").await;
 
