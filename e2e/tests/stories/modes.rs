@@ -95,7 +95,9 @@ async fn serving(releases: Releases, served: &[&Tenant], meanwhile: impl AsyncFn
 
 /// Runs a Job in each served namespace, and leaves a Job in another one. Checks that the operator works on the former only, with all the
 /// rights that it needs.
-async fn the_operator_stays_in(releases: Releases, served: &[&Tenant], outside: &Tenant) {
+async fn the_operator_stays_in(releases: Releases, served: &[&Tenant]) {
+    let cluster = &served.first().expect("a namespace").cluster;
+    let outside = Tenant::open(cluster.clone()).await;
     serving(releases, served, async |pod| {
         outside.model("default").await;
         outside.skill("cs-tier-1").await;
@@ -127,6 +129,7 @@ async fn the_operator_stays_in(releases: Releases, served: &[&Tenant], outside: 
     outside.remove::<Job>("refund").await;
     let skill = outside.skill("cs-tier-1").await;
     skill.until("a revision", |status| status.revision.is_some()).await;
+    outside.delete().await;
 }
 
 /// Returns whether a request is about a served namespace, the operator's own namespace, or what has cluster scope.
@@ -171,9 +174,7 @@ mod alone {
             if !cluster::is_local_or_skips("the audit log") {
                 return;
             }
-            let outside = Tenant::open(tenant.cluster.clone()).await;
-            the_operator_stays_in(Releases::One, &[tenant], &outside).await;
-            outside.delete().await;
+            the_operator_stays_in(Releases::One, &[tenant]).await;
         })
         .await;
     }
@@ -184,11 +185,9 @@ mod alone {
             if !cluster::is_local_or_skips("the audit log") {
                 return;
             }
-            let (second, outside) =
-                (Tenant::open(tenant.cluster.clone()).await, Tenant::open(tenant.cluster.clone()).await);
-            the_operator_stays_in(Releases::One, &[tenant, &second], &outside).await;
+            let second = Tenant::open(tenant.cluster.clone()).await;
+            the_operator_stays_in(Releases::One, &[tenant, &second]).await;
             second.delete().await;
-            outside.delete().await;
         })
         .await;
     }
@@ -199,9 +198,7 @@ mod alone {
             if !cluster::is_local_or_skips("the audit log") {
                 return;
             }
-            let outside = Tenant::open(tenant.cluster.clone()).await;
-            the_operator_stays_in(Releases::Two, &[tenant], &outside).await;
-            outside.delete().await;
+            the_operator_stays_in(Releases::Two, &[tenant]).await;
         })
         .await;
     }
