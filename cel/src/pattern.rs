@@ -1,7 +1,7 @@
 //! The patterns of `matches()`.
 
 use regex::{Regex, RegexBuilder};
-use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind, Look};
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use std::fmt;
 
 /// The largest program of a pattern, in bytes. It bounds the memory and the time of each match.
@@ -90,15 +90,13 @@ fn capital_of(hir: &Hir) -> Option<char> {
         HirKind::Literal(literal) => {
             literal.0.iter().find(|byte| byte.is_ascii_uppercase()).map(|byte| char::from(*byte))
         }
-        HirKind::Class(Class::Unicode(class)) => {
-            let ranges = || class.ranges().iter();
-            let are_all = ranges().all(|range| range.start().is_ascii_uppercase() && range.end().is_ascii_uppercase());
-            ranges().next().filter(|_| are_all).map(ClassUnicodeRange::start)
-        }
-        HirKind::Class(Class::Bytes(class)) => {
-            let ranges = || class.ranges().iter();
-            let are_all = ranges().all(|range| range.start().is_ascii_uppercase() && range.end().is_ascii_uppercase());
-            ranges().next().filter(|_| are_all).map(|range| char::from(range.start()))
+        HirKind::Class(class) => {
+            let ranges: Vec<(char, char)> = match class {
+                Class::Unicode(class) => class.iter().map(|range| (range.start(), range.end())).collect(),
+                Class::Bytes(class) => class.iter().map(|range| (range.start().into(), range.end().into())).collect(),
+            };
+            let are_all = ranges.iter().all(|(start, end)| start.is_ascii_uppercase() && end.is_ascii_uppercase());
+            ranges.first().filter(|_| are_all).map(|(start, _)| *start)
         }
         HirKind::Repetition(repetition) if repetition.min > 0 => capital_of(&repetition.sub),
         HirKind::Capture(capture) => capital_of(&capture.sub),
