@@ -50,9 +50,10 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// has ended. If no process drives the Job, one begins.
     ///
     /// # Errors
-    /// If the input changes nothing: the Job has ended, the question is not open, or the call is not held with these arguments. Of two people
-    /// who decide or answer at the same moment, the later one gets this error too, with the name of the first if it is known. Or if the
-    /// input is not durable in time, because a step of the Job goes on. The message says whether the Job still records it.
+    /// If the input changes nothing: the Job has ended, the question is not open, or the call is not held with these arguments. If two
+    /// people decide or answer at the same moment, the second one gets this error, with the name of the first if it is known.
+    ///
+    /// Also if the input is not durable in time, because a step of the Job goes on. The message says whether the Job still records it.
     fn send(&self, job: &str, input: Input) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Lists the Jobs of the tenant, sorted by Skill and key.

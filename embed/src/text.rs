@@ -34,8 +34,8 @@ const OPTION_START: &str = "`options.";
 
 /// Replaces the names of options in a message of this library. The message names an option as a field of
 /// [`RunOptions`](crate::run::options::RunOptions), such as `` `options.model.provider` ``, or as a parameter of a request to a cluster, such as
-/// `` `options.question` ``. `name_of` returns the name that the users of a
-/// host know, by the path of the field; none if the message keeps the field.
+/// `` `options.question` ``. `name_of` returns the name that the users of a host know, by the path of the field; none if the message keeps
+/// the field.
 pub fn with_option_names(message: &str, name_of: impl Fn(&str) -> Option<String>) -> String {
     let mut parts = message.split(OPTION_START);
     let mut named = parts.next().unwrap_or_default().to_owned();

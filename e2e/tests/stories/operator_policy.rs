@@ -206,8 +206,8 @@ async fn the_operator_makes_only_restricted_servers() {
     .await;
 }
 
-/// What the Pod Security Standard `restricted` refuses beside the cases above, and what leads to other nodes and credentials. Each is a
-/// change of the spec of a pod, with the refusal.
+/// Returns changed specs of a pod, each with its refusal: further ones that the Pod Security Standard `restricted` refuses, and those that
+/// give the pod other nodes or credentials.
 fn forbidden(spec: &Value) -> Vec<(Value, &'static str)> {
     let context = |field: &str, value: Value| with(spec.clone(), &format!("/securityContext/{field}"), value);
     let container = |field: &str, value: Value| with_container_context(spec, field, value);

@@ -56,7 +56,7 @@ async fn usage_at<T: Tenant>(tenant: &T, job: &str, seq: u64) -> Result<Usage, P
     }
 }
 
-/// What is known of a Job that is followed.
+/// The state of a Job while its answer is awaited.
 #[derive(Debug)]
 struct Followed {
     /// The number of the latest event; 0 before the first one.

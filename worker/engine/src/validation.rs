@@ -1,7 +1,8 @@
 //! The validation of a Skill: it tests each feature in a conversation of its own.
 //!
 //! The test is an ordinary conversation. Its goal is the scenario of the feature, and the finalization gate judges the answer by the
-//! expected result. If a script implements the feature, its latest call must have ended with exit code 0. The pre-tool gate denies calls with an effect whose tool the feature does not allow ([`Run::allowed_effects`]).
+//! expected result. If a script implements the feature, its latest call must have ended with exit code 0. The pre-tool gate denies calls
+//! with an effect whose tool the feature does not allow ([`Run::allowed_effects`]).
 //!
 //! [`Run::allowed_effects`]: crate::run::Run::allowed_effects
 
