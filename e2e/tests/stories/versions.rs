@@ -22,8 +22,11 @@ const DIRECTORY_VARIABLE: &str = "BLOOMERY_BEFORE";
 /// The name of the Deployment of the version before.
 const DEPLOYMENT: &str = "bloomery-before";
 
-/// The field that a later version adds to the status of Jobs. Neither of the two versions knows it.
-const LATER_FIELD: &str = "fromLater";
+/// The field that a later version adds to the status of Jobs. No version knows it.
+pub const LATER_FIELD: &str = "fromLater";
+
+/// The CRD of Jobs.
+pub const JOBS_CRD: &str = "skilljobs.bloomery.dev";
 
 #[tokio::test]
 #[ignore = "builds the version before: make test-versions"]
@@ -50,7 +53,7 @@ async fn lead_in_turns(tenant: &Tenant, before: &VersionBefore) {
     assert!(!is_beside(&operator::leader(&tenant.cluster).await), "this version leads");
     // Either version may receive the reports.
     let first = Group::start(tenant, &shop, 1).await;
-    mark(tenant, &first).await;
+    mark_all(tenant, &first).await;
 
     let second = operator::with_replicas(&tenant.cluster, 0, async || {
         let leader = operator::leader(&tenant.cluster).await;
@@ -61,7 +64,7 @@ async fn lead_in_turns(tenant: &Tenant, before: &VersionBefore) {
             assert_eq!(worker_image(job, 2).await, before.image("worker"), "{}", job.name);
         }
         let second = Group::start(tenant, &shop, 2).await;
-        mark(tenant, &second).await;
+        mark_all(tenant, &second).await;
         second
     })
     .await;
@@ -75,9 +78,7 @@ async fn lead_in_turns(tenant: &Tenant, before: &VersionBefore) {
         assert_ne!(worker_image(job, 2).await, before.image("worker"), "{}", job.name);
     }
     for job in first.jobs().into_iter().chain(second.jobs()) {
-        let field = format!("jsonpath={{.status.{LATER_FIELD}}}");
-        let get = ["get", "skilljob", &job.name, "--namespace", &tenant.namespace, "--output", &field];
-        assert_eq!(command::run(&mut command::kubectl(&get)), "kept", "{}", job.name);
+        assert_marked(tenant, job);
     }
 }
 
@@ -154,27 +155,45 @@ async fn worker_image(job: &JobHandle<'_>, attempt: u32) -> String {
     spec.containers.first().and_then(|container| container.image.clone()).expect("a worker has an image")
 }
 
-/// Adds the later field to the CRD of Jobs, or removes it.
-async fn change_later_field(tenant: &Tenant, operation: &str) {
-    let field = format!("/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/{LATER_FIELD}");
-    let change = json!([{"op": operation, "path": field, "value": {"type": "string"}}]);
-    let patch: Patch<Value> = Patch::Json(typed(change));
-    let crds = Api::<CustomResourceDefinition>::all(tenant.cluster.client.clone());
-    crds.patch("skilljobs.bloomery.dev", &PatchParams::default(), &patch).await.expect("the CRD is changed");
+/// Returns the JSON pointer to the schema of the later field in the CRD of Jobs.
+pub fn later_field() -> String {
+    format!("/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/{LATER_FIELD}")
 }
 
-/// Sets the later field in the status of each Job, as a later version does.
-async fn mark(tenant: &Tenant, group: &Group<'_>) {
-    let status = json!({"status": {LATER_FIELD: "kept"}}).to_string();
-    let field = format!("jsonpath={{.status.{LATER_FIELD}}}");
+/// Adds the later field to the CRD of Jobs, or removes it.
+async fn change_later_field(tenant: &Tenant, operation: &str) {
+    let change = json!([{"op": operation, "path": later_field(), "value": {"type": "string"}}]);
+    let patch: Patch<Value> = Patch::Json(typed(change));
+    let crds = Api::<CustomResourceDefinition>::all(tenant.cluster.client.clone());
+    crds.patch(JOBS_CRD, &PatchParams::default(), &patch).await.expect("the CRD is changed");
+}
+
+async fn mark_all(tenant: &Tenant, group: &Group<'_>) {
     for job in group.jobs() {
-        let patch = ["patch", "skilljob", &job.name, "--namespace", &tenant.namespace, "--subresource=status"];
-        // The API server removes the field until it has noticed the change of the CRD.
-        eventually(&format!("the later field of {}", job.name), async || {
-            let mut patch = command::kubectl(&patch);
-            let stored = command::run(patch.args(["--type=merge", "--patch", &status, "--output", &field]));
-            if stored == "kept" { Ok(()) } else { Err(stored) }
-        })
-        .await;
+        mark(tenant, job).await;
     }
+}
+
+/// Sets the later field in the status of a Job, as a later version does.
+pub async fn mark(tenant: &Tenant, job: &JobHandle<'_>) {
+    let status = json!({"status": {LATER_FIELD: "kept"}}).to_string();
+    let patch = ["patch", "skilljob", &job.name, "--namespace", &tenant.namespace, "--subresource=status"];
+    // The API server removes the field until it has noticed the change of the CRD.
+    eventually(&format!("the later field of {}", job.name), async || {
+        let mut patch = command::kubectl(&patch);
+        let stored = command::run(patch.args(["--type=merge", "--patch", &status, "--output", &printed_field()]));
+        if stored == "kept" { Ok(()) } else { Err(stored) }
+    })
+    .await;
+}
+
+/// Checks that a Job still has the later field.
+pub fn assert_marked(tenant: &Tenant, job: &JobHandle<'_>) {
+    let get = ["get", "skilljob", &job.name, "--namespace", &tenant.namespace, "--output", &printed_field()];
+    assert_eq!(command::run(&mut command::kubectl(&get)), "kept", "{}", job.name);
+}
+
+/// Returns the output of kubectl that has only the later field.
+fn printed_field() -> String {
+    format!("jsonpath={{.status.{LATER_FIELD}}}")
 }
