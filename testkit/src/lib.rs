@@ -12,7 +12,7 @@
 //! | ledger that counts effects durably | [`ledger`] | `cli`, `e2e` |
 //! | the MCP server and its ledger together | [`shop`] | `cli` |
 //! | the operator's report endpoint, over TLS | [`report_server`] | `worker` |
-//! | any router on a free port | [`local_server`], [`serving`] if the test stops it, [`tls`] for TLS | `worker` |
+//! | any router on a free port | [`local_server`], [`serving`] if the test stops it, [`tls`] for TLS | `e2e`, `worker` |
 //!
 //! | Fixture | Module |
 //! |---|---|

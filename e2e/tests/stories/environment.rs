@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::modes;
 
-/// The name of the container that a policy adds to pods.
-const SIDECAR: &str = "proxy";
+/// The name of the container that a policy or a webhook adds to pods.
+pub const SIDECAR: &str = "proxy";
 
 /// The patch of docs/how-to/upgrade.md that removes the finalizer of a Skill.
 const NO_FINALIZERS: &str = r#"{"metadata": {"finalizers": null}}"#;
@@ -29,23 +29,27 @@ const GATE: &str = "queue.example/admission";
 #[tokio::test]
 async fn a_job_ends_although_a_sidecar_that_was_injected_runs_on() {
     story(async |tenant| {
-        let shop = tenant.shop(&[refund_of("A-17")]).await;
         let policy = ChangedPods::create(tenant, &sidecar(), |pod| pod.containers.len() == 2).await;
-        let skill = tenant.skill("cs-tier-1").await;
-        // The probe of the Skill has a sidecar too.
-        skill.ready().await;
-        let job = tenant.job("refund").await;
-        let containers = job.pod(1).await.spec.expect("a pod has a spec").containers;
-        assert!(containers.iter().any(|container| container.name == SIDECAR), "the policy is in force");
-        let status = job.succeeded().await;
-        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
-        shop.assert_refunded_once("A-17").await;
-        eventually("the pod of the ended Job to be deleted", async || {
-            let pods = job.pods().await;
-            if pods.is_empty() { Ok(()) } else { Err(pods.len()) }
-        })
-        .await;
+        ends_beside_its_sidecar(tenant).await;
         policy.delete().await;
+    })
+    .await;
+}
+
+/// Runs a Job whose pod gets a sidecar that never ends, and waits until the pod is deleted.
+pub async fn ends_beside_its_sidecar(tenant: &Tenant) {
+    let shop = tenant.shop(&[refund_of("A-17")]).await;
+    // The probe of the Skill has a sidecar too.
+    tenant.skill("cs-tier-1").await.ready().await;
+    let job = tenant.job("refund").await;
+    let containers = job.pod(1).await.spec.expect("a pod has a spec").containers;
+    assert!(containers.iter().any(|container| container.name == SIDECAR), "the sidecar is injected");
+    let status = job.succeeded().await;
+    assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
+    shop.assert_refunded_once("A-17").await;
+    eventually("the pod of the ended Job to be deleted", async || {
+        let pods = job.pods().await;
+        if pods.is_empty() { Ok(()) } else { Err(pods.len()) }
     })
     .await;
 }
@@ -91,52 +95,75 @@ impl<'t> ChangedPods<'t> {
     async fn create(tenant: &'t Tenant, change: &str, is_changed: impl Fn(&PodSpec) -> bool) -> Self {
         let policy = Self { tenant };
         let name = &tenant.namespace;
-        let pods = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
-        let only = "object.spec.containers[0].name in ['worker', 'sample']";
-        policy
-            .apply(
-                "MutatingAdmissionPolicy",
-                &json!({
-                    "failurePolicy": "Fail", "reinvocationPolicy": "Never",
-                    "matchConstraints": {"resourceRules": [pods]},
-                    "matchConditions": [{"name": "workers", "expression": only}],
-                    "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": change}}],
-                }),
-            )
-            .await;
-        let in_tenant = json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}});
-        policy.apply("MutatingAdmissionPolicyBinding", &json!({"policyName": name, "matchResources": in_tenant})).await;
-        let (pods, dry_run) = (tenant.api::<Pod>(), PostParams { dry_run: true, ..PostParams::default() });
+        let spec = json!({
+            "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [new_pods()]},
+            "matchConditions": [only_workers()],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": change}}],
+        });
+        register(tenant, "MutatingAdmissionPolicy", json!({"spec": spec})).await;
+        let spec = json!({"policyName": name, "matchResources": {"namespaceSelector": only_in(tenant)}});
+        register(tenant, "MutatingAdmissionPolicyBinding", json!({"spec": spec})).await;
         eventually("the policy to change pods", async || {
-            let sample = pods.create(&dry_run, &sample()).await.map_err(|error| error.to_string())?;
-            let sample = sample.spec.expect("a pod has a spec");
+            let sample = admitted(tenant).await?;
             if is_changed(&sample) { Ok(()) } else { Err(format!("{sample:?}")) }
         })
         .await;
         policy
     }
 
-    async fn apply(&self, kind: &str, spec: &Value) {
-        let name = &self.tenant.namespace;
-        let object = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec,
-        });
-        let apply = PatchParams::apply("bloomery-e2e").force();
-        let written = self.api(kind).patch(name, &apply, &Patch::Apply(&object)).await;
-        written.unwrap_or_else(|error| panic!("{kind} {name} cannot be written: {error}"));
-    }
-
     async fn delete(self) {
         for kind in ["MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"] {
-            let deleted = self.api(kind).delete(&self.tenant.namespace, &DeleteParams::default()).await;
-            deleted.unwrap_or_else(|error| panic!("{kind} cannot be deleted: {error}"));
+            unregister(self.tenant, kind).await;
         }
     }
+}
 
-    fn api(&self, kind: &str) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
-        Api::all_with(self.tenant.cluster.client.clone(), &ApiResource::from_gvk(&kind))
-    }
+/// Returns the rule of a policy or a webhook for new pods.
+pub fn new_pods() -> Value {
+    json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]})
+}
+
+/// Returns the condition that is true for the pods of workers, and for the sample.
+pub fn only_workers() -> Value {
+    json!({"name": "workers", "expression": "object.spec.containers[0].name in ['worker', 'sample']"})
+}
+
+/// Returns the selector of the namespace of a tenant.
+pub fn only_in(tenant: &Tenant) -> Value {
+    json!({"matchLabels": {"kubernetes.io/metadata.name": tenant.namespace}})
+}
+
+/// Creates a policy, or the configuration of a webhook, with the name of the tenant.
+pub async fn register(tenant: &Tenant, kind: &str, mut object: Value) {
+    let name = &tenant.namespace;
+    object["apiVersion"] = json!("admissionregistration.k8s.io/v1");
+    object["kind"] = json!(kind);
+    object["metadata"] = json!({"name": name});
+    let apply = PatchParams::apply("bloomery-e2e").force();
+    let written = registrations(tenant, kind).patch(name, &apply, &Patch::Apply(&object)).await;
+    written.unwrap_or_else(|error| panic!("{kind} {name} cannot be written: {error}"));
+}
+
+/// Deletes what [`register`] has created.
+pub async fn unregister(tenant: &Tenant, kind: &str) {
+    let deleted = registrations(tenant, kind).delete(&tenant.namespace, &DeleteParams::default()).await;
+    deleted.unwrap_or_else(|error| panic!("{kind} cannot be deleted: {error}"));
+}
+
+fn registrations(tenant: &Tenant, kind: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
+    Api::all_with(tenant.cluster.client.clone(), &ApiResource::from_gvk(&kind))
+}
+
+/// Lets the API server admit a sample of a worker pod, as a dry run. Returns the spec as it would be stored.
+///
+/// # Errors
+/// The API server refuses the pod.
+pub async fn admitted(tenant: &Tenant) -> Result<PodSpec, String> {
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+    let sample = tenant.api::<Pod>().create(&dry_run, &sample()).await.map_err(|error| error.to_string())?;
+    Ok(sample.spec.expect("a pod has a spec"))
 }
 
 /// A pod that is never created.

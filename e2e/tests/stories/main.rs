@@ -74,3 +74,4 @@ mod texts;
 mod upgrade;
 mod validation;
 mod versions;
+mod webhooks;
