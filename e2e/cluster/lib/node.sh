@@ -34,7 +34,10 @@ make_run() { mount -t tmpfs -o mode=0711,size=1g bloomery-run "$STATE/run"; }
 
 start_containerd() { daemon containerd "$(bin containerd)" --config "$CONF/containerd.toml"; }
 
-containerd_ready() { "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images ls -q; }
+# ctr_images ARGUMENT...: runs a command of ctr for the images of the node.
+ctr_images() { "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images "$@"; }
+
+containerd_ready() { ctr_images list --quiet; }
 
 import_own_images() {
   wait_for 20 containerd containerd_ready

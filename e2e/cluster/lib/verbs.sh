@@ -146,5 +146,16 @@ verb_load() {
 verb_images() {
   if own_cluster; then die "images: not available for your own cluster (BLOOMERY_KUBECONFIG)"; fi
   running containerd || die "the cluster is not up: run '$CLUSTER_DIR/cluster up'"
-  "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images list --quiet
+  ctr_images list --quiet
 }
+
+# verb_tag IMAGE NAME: names an image again. If another image has the name, this one gets it.
+verb_tag() {
+  if own_cluster; then die "tag: not available for your own cluster (BLOOMERY_KUBECONFIG)"; fi
+  (($# == 2)) || die "tag: name an image of the node, and its further name"
+  running containerd || die "the cluster is not up: run '$CLUSTER_DIR/cluster up'"
+  ctr_images tag --force "$1" "$2" >/dev/null
+  wait_for 20 "the container runtime to use the image as $2" is_managed "$2"
+}
+# containerd sets this label when the part of it that serves the kubelet has noticed the change.
+is_managed() { ctr_images list --quiet "name==$1,labels.\"io.cri-containerd.image\"==managed" | grep -qxF "$1"; }

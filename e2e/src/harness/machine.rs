@@ -136,6 +136,11 @@ fn reopen_log(container: &str) {
     let _ = std::fs::remove_file(&file);
 }
 
+/// Gives an image of the node a further name. If another image has the name, this one gets it.
+pub fn tag_image(image: &str, name: &str) {
+    command::run(&mut command::script("e2e/cluster/cluster", &["tag", image, name]));
+}
+
 /// Stops the API server for 30 s. Meanwhile, the scripted model of the tenant releases a hold.
 pub async fn release_during_outage(tenant: &Tenant, hold: &str) {
     let service = tenant.api::<Service>().get("model").await.expect("the Service of the model exists");

@@ -1,8 +1,11 @@
 //! Missing or broken objects: a condition names them, and after the repair the Job continues in the same pod.
 
-use bloomery_crds::conditions::ConditionType;
-use bloomery_crds::v1alpha1::JobStatus;
-use bloomery_e2e::harness::{JobHandle, Turn, call, cluster, conversation, refund_of, story};
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{JobStatus, SkillStatus};
+use bloomery_e2e::harness::{JobHandle, Tenant, Turn, call, cluster, conversation, machine, refund_of, story};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
 /// Waits until the Job has succeeded, and checks that this was in its first pod.
@@ -101,6 +104,44 @@ async fn an_image_that_does_not_exist_is_named_until_the_skill_names_another() {
         tenant.skill("cs-tier-1").await;
         healed(&job).await;
         skill.ready().await;
+        shop.assert_refunded_once("A-17").await;
+    })
+    .await;
+}
+
+/// Moves a tag to another image, and deletes the pod of the MCP server. The next pod runs the other image.
+async fn move_tag(tenant: &Tenant, tag: &str, image: &str) {
+    machine::tag_image(&cluster::image(image), tag);
+    let labels = format!("{}=cs-tier-1,{}=mcp", names::LABEL_SKILL, names::LABEL_COMPONENT);
+    let server = ListParams::default().labels(&labels);
+    tenant.api::<Pod>().delete_collection(&DeleteParams::default(), &server).await.expect("the pod is deleted");
+}
+
+/// The other image is that of the ledger, which is no MCP server.
+#[tokio::test]
+async fn an_image_whose_tag_was_moved_is_named_and_verified_until_the_tag_is_moved_back() {
+    story(async |tenant| {
+        if !cluster::is_local_or_skips("moving a tag in the node") {
+            return;
+        }
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let tag = format!("localhost/bloomery/moved:{}", tenant.namespace);
+        machine::tag_image(&cluster::image("e2e-orders"), &tag);
+        let skill = tenant.skill("cs-tier-1").running(&tag).with_server_env("LEDGER_DIR", "/tmp").await;
+        let first = skill.ready().await.mcp.expect("the server runs").image_id;
+
+        move_tag(tenant, &tag, "e2e-ledger").await;
+        let (was, kind) = (format!("was {first} and is now "), ConditionType::McpImageUnchanged);
+        skill.until_reason(kind, "ImageChanged", &[&tag, &was, "by its digest"]).await;
+        skill.until_reason(ConditionType::McpVerified, "ProbeFailed", &["cannot be listed"]).await;
+        let job = tenant.job("refund").await;
+        job.until_reason("SkillNotReady", &["McpVerified"]).await;
+
+        move_tag(tenant, &tag, "e2e-orders").await;
+        let is_back = |status: &SkillStatus| conditions::find(&status.conditions, kind).is_none();
+        let status = skill.until("the first image", is_back).await;
+        assert_eq!(status.mcp.map(|server| server.image_id), Some(first));
+        healed(&job).await;
         shop.assert_refunded_once("A-17").await;
     })
     .await;
