@@ -189,7 +189,8 @@ pub async fn mark(tenant: &Tenant, job: &JobHandle<'_>) {
 
 /// Checks that a Job still has the later field.
 pub fn assert_marked(tenant: &Tenant, job: &JobHandle<'_>) {
-    let get = ["get", "skilljob", &job.name, "--namespace", &tenant.namespace, "--output", &printed_field()];
+    let field = printed_field();
+    let get = ["get", "skilljob", &job.name, "--namespace", &tenant.namespace, "--output", &field];
     assert_eq!(command::run(&mut command::kubectl(&get)), "kept", "{}", job.name);
 }
 
