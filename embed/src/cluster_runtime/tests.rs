@@ -60,18 +60,24 @@ impl Setup {
 
     /// Stores the Job with a call that waits for finance. Returns the path of the Approval.
     fn put_held_call(&self, digest: &Digest) -> String {
-        let name = bloomery_crds::names::approval("refund", "uid-1", "9-0", "finance");
-        let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}");
+        let (name, path) = self.put_approval(digest, "finance");
         self.put_job(&json!({"phase": "AwaitingApproval", "waitingFor": {"approvals": [name]}}));
+        path
+    }
+
+    /// Stores the Approval of a call of the Job for an approver. Returns its name and its path.
+    fn put_approval(&self, digest: &Digest, approver: &str) -> (String, String) {
+        let name = bloomery_crds::names::approval("refund", "uid-1", "9-0", approver);
+        let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}");
         let spec = json!({
-            "job": "refund", "jobUid": "uid-1", "approver": "finance", "tool": "pay", "callId": "9-0", "arguments": "{}",
+            "job": "refund", "jobUid": "uid-1", "approver": approver, "tool": "pay", "callId": "9-0", "arguments": "{}",
             "argumentsDigest": digest, "expiresAt": "2037-01-15T08:00:00Z",
         });
-        let metadata = json!({"name": name, "namespace": "acme", "uid": "uid-2"});
+        let metadata = json!({"name": name, "namespace": "acme", "uid": format!("uid-{approver}")});
         let approval =
             json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval", "metadata": metadata, "spec": spec});
         self.api.put(&path, approval);
-        path
+        (name, path)
     }
 
     /// Stores an ended worker pod of the Job, with the log of the attempt.
@@ -323,6 +329,20 @@ async fn a_caller_whom_a_policy_refuses_may_not_decide() {
     assert_eq!(open.missing, MissingRights::default());
     // Finding this out decides nothing.
     assert!(setup.api.get(&path)["spec"]["decision"].is_null());
+}
+
+#[tokio::test]
+async fn the_caller_is_looked_up_once_for_all_held_calls() {
+    let setup = Setup::new().await;
+    let digest = Digest::of_bytes(b"{}");
+    let approvals = ["finance", "legal"].map(|approver| setup.put_approval(&digest, approver).0);
+    setup.put_job(&json!({"phase": "AwaitingApproval", "waitingFor": {"approvals": approvals}}));
+    let open = setup.open("ada").await.open_requests("refund").await.unwrap();
+    assert_eq!(open.missing, MissingRights::default());
+    let requests = setup.api.requests();
+    let count = |part: &str| requests.iter().filter(|request| request.contains(part)).count();
+    let dry_runs = count(" PATCH /apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/");
+    assert_eq!((dry_runs, count("/selfsubjectreviews")), (2, 1), "{requests:?}");
 }
 
 #[tokio::test]
