@@ -27,6 +27,17 @@ conversations:
     polish: [{say: Hello.}]
 ";
 
+    /// A script that asks the user a question without choices, and then answers.
+    const ASKS_OPENLY: &str = "
+conversations:
+  - name: asks
+    turns:
+      - {calls: [{name: ask_user, arguments: {text: 'Whom?'}}]}
+      - {say: Hello.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
     /// The timeout for events that happen soon.
     const TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -159,6 +170,27 @@ conversations:
         let reply = all.iter().find(|event| event.kind == "user.replied").unwrap();
         assert_eq!(reply.data.get("by"), Some(&"ada".into()));
         assert_eq!(tenant.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
+    }
+
+    /// The key belongs to the second process, and neither the log nor the parameters of the Job have it.
+    #[tokio::test]
+    async fn an_answer_with_a_secret_that_only_the_process_of_the_job_knows_is_recorded() {
+        let setup = Setup::new(ASKS_OPENLY).await;
+        let first = setup.open().await;
+        first.start(greeting("Greet")).await.unwrap();
+        let question = wait_for_question(&first).await.questions[0].question.id.clone();
+        first.close().await;
+        let file = setup.dir.path().join("key");
+        fs::write(&file, "hunter22-hunter22").unwrap();
+        let mut options = setup.options();
+        options.model.api_key_file = vec![file.display().to_string()];
+        let second = Setup::open_with(options).await;
+        let text = "Jane, whose password is hunter22-hunter22".to_owned();
+        assert_eq!(second.send("k-1", Input::Reply { question, text }).await, Ok(()));
+        let all = events(&second, Cursor::START).await;
+        let reply = all.iter().find(|event| event.kind == "user.replied").unwrap().data.to_string();
+        assert!(reply.contains("Jane, whose password is [redacted") && !reply.contains("hunter22"), "{reply}");
+        assert_eq!(second.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
     }
 
     #[tokio::test]

@@ -66,14 +66,12 @@ impl StoredJob {
         JobState::read(&self.directory, &self.inputs)
     }
 
-    /// Checks that a statement that the Job has taken changes something.
+    /// Checks that a statement that the Job has taken changes something. `event` is the event of the statement, as the log has it.
     ///
     /// # Errors
     /// If another statement came first, or the log cannot be read or is broken.
-    pub(super) fn check_effect(&self, statement: &Statement) -> Result<(), Error> {
+    pub(super) fn check_effect(&self, statement: &Statement, event: Event) -> Result<(), Error> {
         let Self { directory, inputs } = self;
-        let event = inputs.redactor.redact_event(Event::from(statement.clone()));
-        let event = event.map_err(|error| Error::failed(format!("the input cannot be found in the log: {error}")))?;
         let mut effect = Effect::new(statement, event);
         let end = JobState::read_each(directory, inputs, |before, entry| effect.look_at(before, &entry.event))?;
         effect.check(&end.conversation)

@@ -44,7 +44,7 @@ async fn record(shared: &Arc<Shared>, key: &str, statement: Statement) -> Result
         shared.resume(None, Begin::Resume(key.to_owned(), letter)).await?;
     }
     match timeout(RECORD_TIMEOUT, recorded).await {
-        Ok(Ok(())) => shared.with_job(key, move |job| job.check_effect(&statement)).await,
+        Ok(Ok(event)) => shared.with_job(key, move |job| job.check_effect(&statement, event)).await,
         Ok(Err(_)) => Err(match phase_of_end(shared, key).await? {
             Some(_) => has_ended(key),
             None => Error::new(

@@ -92,7 +92,7 @@ impl<'a> Ready<'a> {
         }
         begin_attempt(&job, &mut inputs, &state)?;
         inputs.run.people = true;
-        let place = jobs.take_place(&key)?;
+        let place = jobs.take_place(&key, inputs.redactor.clone())?;
         match (begin, &place) {
             (Begin::New | Begin::Continue(_), _) => {}
             // If the Job has a place already, another caller has resumed it meanwhile.
