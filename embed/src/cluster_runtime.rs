@@ -109,12 +109,27 @@ impl ClusterTenant {
         Client::new(self.cluster.clone())
     }
 
+    fn jobs_api(&self) -> Api<Job> {
+        Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
+    }
+
     /// Reads a Job.
     async fn job(&self, key: &str) -> Result<Job, Error> {
         if !is_name(key) {
             return Err(Error::new(ErrorKind::NotFound, "there is no Job of that key: a key is the name of a Job"));
         }
         self.jobs_client().job(key).await
+    }
+
+    /// Reads the Job that an earlier start with the key of a new Job has created. Returns `None` if there is none yet, or the caller may not
+    /// read it: the API server refuses a second one.
+    async fn earlier(&self, job: &Job) -> Result<Option<Job>, Error> {
+        let Some(name) = &job.metadata.name else { return Ok(None) };
+        match self.jobs_api().get_opt(name).await {
+            Ok(found) => Ok(found),
+            Err(error) if is_refusal(&error) => Ok(None),
+            Err(error) => Err(self.cluster.request_error(&format!("reading the Job {name}"), &error)),
+        }
     }
 
     /// Reads the Skill of a new Job. Returns `None` if there is none yet, or the caller may not read it. The operator checks the Job in any
@@ -181,13 +196,16 @@ impl Tenant for ClusterTenant {
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
         let job = new_job::build(job)?;
+        // A repeated start finds its Job, even if the Skill has changed or is gone.
+        if let Some(earlier) = self.earlier(&job).await? {
+            return new_job::check_same(&earlier, &job).map(|()| earlier.name_any());
+        }
         if let Some(skill) = self.skill_of(&job).await? {
             new_job::check_resources(&job, &skill)?;
         }
-        let api: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let parameters =
             PostParams { field_manager: Some(self.cluster.field_manager.to_owned()), ..PostParams::default() };
-        match api.create(&parameters, &job).await {
+        match self.jobs_api().create(&parameters, &job).await {
             Ok(created) => Ok(created.name_any()),
             Err(kube::Error::Api(status)) if status.code == 409 && job.metadata.name.is_some() => {
                 let key = job.name_any();

@@ -22,6 +22,7 @@ use crate::local::key::key_fault;
 use crate::local::memory;
 use crate::requests::OpenRequests;
 use crate::run::options::RunOptions;
+use crate::run::prepare::again;
 use crate::run::{limits, skill};
 use crate::runtime::{Runtime, Tenant};
 use crate::skill::{SkillState, SkillTool};
@@ -198,7 +199,8 @@ impl Tenant for LocalTenant {
     async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
         let skill = skill.to_owned();
         let tools = move |options: &RunOptions| {
-            check_skill(options, &skill)?;
+            check_name(&skill)?;
+            check_exists(options, &skill)?;
             skills::tools(options, &skill)
         };
         self.shared.blocking(tools).await
@@ -225,7 +227,7 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
     let NewJob { goal, skill, resources, limits, key, continues } = job;
     // A path would name a file outside of the memory.
     let skill = skill.unwrap_or_else(|| DEFAULT_SKILL.to_owned());
-    check_skill(tenant, &skill)?;
+    check_name(&skill)?;
     for key in key.iter().chain(&continues) {
         if let Some(fault) = key_fault(key) {
             return Err(Error::invalid(format!("a key of a Job {fault}")));
@@ -240,6 +242,14 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
         let message = format!("another Skill has a Job of the key {key}: use another `options.run_key`");
         return Err(Error::new(ErrorKind::Conflict, message));
     }
+    // A repeated start finds its Job, even if the Skill is gone.
+    let is_stored = match &key {
+        Some(key) => again::is_stored(tenant, &skill, key)?,
+        None => false,
+    };
+    if !is_stored {
+        check_exists(tenant, &skill)?;
+    }
     Ok(RunOptions {
         goal: Some(goal),
         skill: Some(skill),
@@ -252,14 +262,22 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
     })
 }
 
-/// Checks that a text is the name of a Skill of the tenant, and not a file.
+/// Checks that a text is a name of a Skill, and not a file.
 ///
 /// # Errors
-/// If it is no name, or there is no such Skill.
-fn check_skill(tenant: &RunOptions, name: &str) -> Result<(), Error> {
-    if let Some(fault) = name_fault(name) {
-        return Err(Error::invalid(format!("the name of the Skill is invalid: it {fault}")));
+/// If it is no name.
+fn check_name(skill: &str) -> Result<(), Error> {
+    match name_fault(skill) {
+        None => Ok(()),
+        Some(fault) => Err(Error::invalid(format!("the name of the Skill is invalid: it {fault}"))),
     }
+}
+
+/// Checks that a tenant has a Skill, or may create it.
+///
+/// # Errors
+/// If there is no such Skill.
+fn check_exists(tenant: &RunOptions, name: &str) -> Result<(), Error> {
     if tenant.bootstrap || skill::exists(&tenant.memory, name) {
         return Ok(());
     }

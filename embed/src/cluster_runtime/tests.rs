@@ -25,6 +25,7 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
+const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/desk";
 const SOURCE: &str = "/namespaces/acme/skilljobs/refund/uid-1";
 
 /// An API server, and a runtime for it.
@@ -56,6 +57,14 @@ impl Setup {
                 "status": status,
             }),
         );
+    }
+
+    /// Stores the Skill `desk` with these resources.
+    fn put_skill(&self, resources: &Value) {
+        let spec = json!({"problem": {"statement": "Help"}, "resources": resources});
+        let metadata = json!({"name": "desk", "namespace": "acme"});
+        let skill = json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": metadata, "spec": spec});
+        self.api.put(SKILL, skill);
     }
 
     /// Stores the Job with a call that waits for finance. Returns the path of the Approval.
@@ -152,6 +161,11 @@ fn position(events: u64) -> Value {
     json!({"path": "jobs/uid-1", "events": events, "head": Digest::of_bytes(b"")})
 }
 
+/// Returns the resources of a Skill that requires `codebase`.
+fn codebase() -> Value {
+    json!([{"name": "codebase", "type": "filesystem", "required": true}])
+}
+
 async fn events(tenant: &ClusterTenant, after: u64) -> Result<Vec<u64>, crate::Error> {
     let events = tenant.events("refund", Cursor::after(after)).await?;
     let events = tokio::time::timeout(TIMEOUT, events.try_collect::<Vec<JobEvent>>()).await.unwrap()?;
@@ -178,6 +192,22 @@ async fn a_second_start_with_a_key_is_the_same_job() {
 }
 
 #[tokio::test]
+async fn two_starts_with_a_key_at_the_same_moment_are_the_same_job() {
+    let setup = Setup::new().await;
+    let tenant = setup.open("ada").await;
+    let new = |key: &str, goal: &str| NewJob { key: Some(key.to_owned()), ..NewJob::new(goal) };
+    for key in ["i-17", "i-18"] {
+        let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/{key}");
+        tenant.start(new(key, "Refund")).await.unwrap();
+        // The other start comes after this one has found no Job.
+        setup.api.meanwhile(&path, setup.api.get(&path));
+        setup.api.remove(&path);
+    }
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
+    assert_eq!(tenant.start(new("i-18", "Pay")).await.unwrap_err().kind, ErrorKind::Conflict);
+}
+
+#[tokio::test]
 async fn a_missing_right_is_named() {
     let setup = Setup::new().await;
     setup.api.deny(&["create skilljobs"]);
@@ -189,16 +219,7 @@ async fn a_missing_right_is_named() {
 #[tokio::test]
 async fn a_job_without_a_required_resource_is_not_created() {
     let setup = Setup::new().await;
-    setup.api.put(
-        "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/desk",
-        json!({
-            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": {"name": "desk", "namespace": "acme"},
-            "spec": {
-                "problem": {"statement": "Help"},
-                "resources": [{"name": "codebase", "type": "filesystem", "required": true}],
-            },
-        }),
-    );
+    setup.put_skill(&codebase());
     let tenant = setup.open("ada").await;
     let with = |resources: &[(&str, &str)]| NewJob {
         skill: Some("desk".into()),
@@ -215,6 +236,27 @@ async fn a_job_without_a_required_resource_is_not_created() {
     // The operator checks the Jobs of who may not read Skills.
     setup.api.deny(&["get skills"]);
     assert!(tenant.start(NewJob { key: Some("i-17".into()), ..with(&[]) }).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_repeated_start_finds_its_job_after_the_skill_has_changed_or_is_gone() {
+    let setup = Setup::new().await;
+    setup.put_skill(&json!([]));
+    let tenant = setup.open("ada").await;
+    let new =
+        |key: &str, goal: &str| NewJob { skill: Some("desk".into()), key: Some(key.to_owned()), ..NewJob::new(goal) };
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
+    setup.put_skill(&codebase());
+    assert_eq!(tenant.start(new("i-18", "Refund")).await.unwrap_err().kind, ErrorKind::Invalid);
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
+    setup.api.remove(SKILL);
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
+    assert_eq!(tenant.start(new("i-17", "Pay")).await.unwrap_err().kind, ErrorKind::Conflict);
+    // Who may not read Jobs cannot compare them.
+    setup.put_skill(&json!([]));
+    setup.api.deny(&["get skilljobs"]);
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.unwrap_err().kind, ErrorKind::Forbidden);
+    assert_eq!(tenant.start(new("i-18", "Refund")).await.as_deref(), Ok("i-18"));
 }
 
 #[tokio::test]
