@@ -28,7 +28,7 @@ use crate::input::Input;
 use crate::job::{JobStatus, JobSummary, ModelContext, NewJob};
 use crate::requests::OpenRequests;
 use crate::runtime::{Runtime, Tenant};
-use crate::skill::{SkillState, SkillTool};
+use crate::skill::{SkillState, SkillTool, check_skill_name, no_such_skill};
 use bloomery_crds::names::{GROUP, is_name};
 use bloomery_crds::v1alpha1::{Approval, Job, Skill};
 use caller::Connections;
@@ -132,16 +132,18 @@ impl ClusterTenant {
         }
     }
 
-    /// Reads the Skill of a new Job. Returns `None` if there is none yet, or the caller may not read it. The operator checks the Job in any
-    /// case.
+    /// Reads the Skill of a new Job. Returns `None` if the operator may create it from a template, or the caller may not read it. The operator
+    /// checks the Job in any case.
     async fn skill_of(&self, job: &Job) -> Result<Option<Skill>, Error> {
         let name = &job.spec.skill;
-        // Another text would be a path.
-        if !is_name(name) {
-            return Ok(None);
-        }
+        check_skill_name(name)?;
         let api: Api<Skill> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         match api.get_opt(name).await {
+            Ok(None) if !job.bootstraps_skill() => {
+                // Without the right to list Skills, the error names no others.
+                let known = Box::pin(self.list_skills()).await.unwrap_or_default();
+                Err(self.no_such_skill(name, &known))
+            }
             Ok(found) => Ok(found),
             Err(error) if is_refusal(&error) => Ok(None),
             Err(error) => Err(self.cluster.request_error(&format!("reading the Skill {name}"), &error)),
@@ -158,6 +160,12 @@ impl ClusterTenant {
                 Err(self.cluster.refusal_error("reading Skills", &error, vec![right]).await)
             }
         }
+    }
+
+    /// Returns the error for the name of a Skill that does not exist. `known` are the Skills of the namespace.
+    fn no_such_skill(&self, name: &str, known: &[Skill]) -> Error {
+        let known: Vec<String> = known.iter().map(ResourceExt::name_any).collect();
+        no_such_skill(&format!("the namespace {}", self.cluster.namespace), name, &known)
     }
 
     /// Reads the undecided Approvals that the status of a Job names.
@@ -274,11 +282,10 @@ impl Tenant for ClusterTenant {
     }
 
     async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
+        check_skill_name(skill)?;
         let skills = self.list_skills().await?;
-        let Some(found) = skills.iter().find(|known| known.name_any() == skill) else {
-            let message = format!("the namespace {} has no Skill of that name", self.cluster.namespace);
-            return Err(Error::new(ErrorKind::NotFound, message));
-        };
+        let found = skills.iter().find(|known| known.name_any() == skill);
+        let found = found.ok_or_else(|| self.no_such_skill(skill, &skills))?;
         project::tools(found).ok_or_else(|| {
             let message = format!("the tools of the Skill {skill} are not verified yet: see its condition McpVerified");
             Error::new(ErrorKind::Unavailable, message)

@@ -25,9 +25,8 @@ use crate::run::options::RunOptions;
 use crate::run::prepare::again;
 use crate::run::{limits, skill};
 use crate::runtime::{Runtime, Tenant};
-use crate::skill::{SkillState, SkillTool};
-use bloomery_crds::nearest;
-use bloomery_skills::names::name_fault;
+use crate::skill::{SkillState, SkillTool, check_skill_name, no_such_skill};
+use crate::text;
 use futures::stream::BoxStream;
 use shared::Shared;
 use std::collections::BTreeMap;
@@ -199,7 +198,7 @@ impl Tenant for LocalTenant {
     async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
         let skill = skill.to_owned();
         let tools = move |options: &RunOptions| {
-            check_name(&skill)?;
+            check_skill_name(&skill)?;
             check_exists(options, &skill)?;
             skills::tools(options, &skill)
         };
@@ -227,7 +226,7 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
     let NewJob { goal, skill, resources, limits, key, continues } = job;
     // A path would name a file outside of the memory.
     let skill = skill.unwrap_or_else(|| DEFAULT_SKILL.to_owned());
-    check_name(&skill)?;
+    check_skill_name(&skill)?;
     for key in key.iter().chain(&continues) {
         if let Some(fault) = key_fault(key) {
             return Err(Error::invalid(format!("a key of a Job {fault}")));
@@ -262,17 +261,6 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
     })
 }
 
-/// Checks that a text is a name of a Skill, and not a file.
-///
-/// # Errors
-/// If it is no name.
-fn check_name(skill: &str) -> Result<(), Error> {
-    match name_fault(skill) {
-        None => Ok(()),
-        Some(fault) => Err(Error::invalid(format!("the name of the Skill is invalid: it {fault}"))),
-    }
-}
-
 /// Checks that a tenant has a Skill, or may create it.
 ///
 /// # Errors
@@ -282,7 +270,5 @@ fn check_exists(tenant: &RunOptions, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     let known: Vec<String> = skill::known_names(&tenant.memory).into_iter().collect();
-    let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
-    let message = format!("there is no Skill {name}.{near} The Skills are {}", known.join(", "));
-    Err(Error::new(ErrorKind::NotFound, message))
+    Err(no_such_skill(&format!("the memory {}", text::directory(&tenant.memory)), name, &known))
 }

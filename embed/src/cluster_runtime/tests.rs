@@ -181,6 +181,7 @@ async fn next_seq(events: &mut BoxStream<'static, Result<JobEvent, crate::Error>
 async fn a_second_start_with_a_key_is_the_same_job() {
     let setup = Setup::new().await;
     let tenant = setup.open("ada").await;
+    setup.put_skill(&json!([]));
     let new = |goal: &str| NewJob { skill: Some("desk".into()), key: Some("i-17".into()), ..NewJob::new(goal) };
     assert_eq!(tenant.start(new("Refund")).await.unwrap(), "i-17");
     assert_eq!(tenant.start(new("Refund")).await.unwrap(), "i-17");
@@ -239,6 +240,30 @@ async fn a_job_without_a_required_resource_is_not_created() {
 }
 
 #[tokio::test]
+async fn a_skill_that_does_not_exist_is_named_with_its_namespace() {
+    let setup = Setup::new().await;
+    setup.put_skill(&json!([]));
+    let tenant = setup.open("ada").await;
+    let of = |skill: &str| NewJob { skill: Some(skill.to_owned()), ..NewJob::new("Refund") };
+    for error in [tenant.start(of("desc")).await.unwrap_err(), tenant.tools("desc").await.unwrap_err()] {
+        assert_eq!(error.kind, ErrorKind::NotFound);
+        let says = "the namespace acme has no Skill desc. Did you mean \"desk\"?";
+        assert!(error.message.starts_with(says), "{error}");
+    }
+    for error in [tenant.start(of("../desk")).await.unwrap_err(), tenant.tools("../desk").await.unwrap_err()] {
+        assert_eq!(error.kind, ErrorKind::Invalid, "{error}");
+    }
+    setup.api.deny(&["list skills"]);
+    let error = tenant.start(of("desc")).await.unwrap_err();
+    assert!(error.kind == ErrorKind::NotFound && !error.message.contains("desk"), "{error}");
+    assert!(tenant.jobs().await.unwrap().is_empty());
+    // The operator creates the default Skill from its template, and checks the Jobs of who may not read Skills.
+    assert!(tenant.start(NewJob::new("Refund")).await.is_ok());
+    setup.api.deny(&["get skills"]);
+    assert!(tenant.start(of("desc")).await.is_ok());
+}
+
+#[tokio::test]
 async fn a_repeated_start_finds_its_job_after_the_skill_has_changed_or_is_gone() {
     let setup = Setup::new().await;
     setup.put_skill(&json!([]));
@@ -250,6 +275,7 @@ async fn a_repeated_start_finds_its_job_after_the_skill_has_changed_or_is_gone()
     assert_eq!(tenant.start(new("i-18", "Refund")).await.unwrap_err().kind, ErrorKind::Invalid);
     assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
     setup.api.remove(SKILL);
+    assert_eq!(tenant.start(new("i-18", "Refund")).await.unwrap_err().kind, ErrorKind::NotFound);
     assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
     assert_eq!(tenant.start(new("i-17", "Pay")).await.unwrap_err().kind, ErrorKind::Conflict);
     // Who may not read Jobs cannot compare them.
