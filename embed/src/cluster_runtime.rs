@@ -28,7 +28,7 @@ use crate::input::Input;
 use crate::job::{JobStatus, JobSummary, ModelContext, NewJob};
 use crate::requests::OpenRequests;
 use crate::runtime::{Runtime, Tenant};
-use crate::skill::{SkillState, SkillTool};
+use crate::skill::{SkillState, SkillTool, check_skill_name, no_such_skill};
 use bloomery_crds::names::{GROUP, is_name};
 use bloomery_crds::v1alpha1::{Approval, Job, Skill};
 use caller::Connections;
@@ -109,6 +109,10 @@ impl ClusterTenant {
         Client::new(self.cluster.clone())
     }
 
+    fn jobs_api(&self) -> Api<Job> {
+        Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
+    }
+
     /// Reads a Job.
     async fn job(&self, key: &str) -> Result<Job, Error> {
         if !is_name(key) {
@@ -117,16 +121,29 @@ impl ClusterTenant {
         self.jobs_client().job(key).await
     }
 
-    /// Reads the Skill of a new Job. Returns `None` if there is none yet, or the caller may not read it. The operator checks the Job in any
-    /// case.
+    /// Reads the Job that an earlier start with the key of a new Job has created. Returns `None` if there is none yet, or the caller may not
+    /// read it: the API server refuses a second one.
+    async fn earlier(&self, job: &Job) -> Result<Option<Job>, Error> {
+        let Some(name) = &job.metadata.name else { return Ok(None) };
+        match self.jobs_api().get_opt(name).await {
+            Ok(found) => Ok(found),
+            Err(error) if is_refusal(&error) => Ok(None),
+            Err(error) => Err(self.cluster.request_error(&format!("reading the Job {name}"), &error)),
+        }
+    }
+
+    /// Reads the Skill of a new Job. Returns `None` if the operator may create it from a template, or the caller may not read it. The operator
+    /// checks the Job in any case.
     async fn skill_of(&self, job: &Job) -> Result<Option<Skill>, Error> {
         let name = &job.spec.skill;
-        // Another text would be a path.
-        if !is_name(name) {
-            return Ok(None);
-        }
+        check_skill_name(name)?;
         let api: Api<Skill> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         match api.get_opt(name).await {
+            Ok(None) if !job.bootstraps_skill() => {
+                // Without the right to list Skills, the error names no others.
+                let known = Box::pin(self.list_skills()).await.unwrap_or_default();
+                Err(self.no_such_skill(name, &known))
+            }
             Ok(found) => Ok(found),
             Err(error) if is_refusal(&error) => Ok(None),
             Err(error) => Err(self.cluster.request_error(&format!("reading the Skill {name}"), &error)),
@@ -143,6 +160,12 @@ impl ClusterTenant {
                 Err(self.cluster.refusal_error("reading Skills", &error, vec![right]).await)
             }
         }
+    }
+
+    /// Returns the error for the name of a Skill that does not exist. `known` are the Skills of the namespace.
+    fn no_such_skill(&self, name: &str, known: &[Skill]) -> Error {
+        let known: Vec<String> = known.iter().map(ResourceExt::name_any).collect();
+        no_such_skill(&format!("the namespace {}", self.cluster.namespace), name, &known)
     }
 
     /// Reads the undecided Approvals that the status of a Job names.
@@ -181,13 +204,16 @@ impl Tenant for ClusterTenant {
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
         let job = new_job::build(job)?;
+        // A repeated start finds its Job, even if the Skill has changed or is gone.
+        if let Some(earlier) = self.earlier(&job).await? {
+            return new_job::check_same(&earlier, &job).map(|()| earlier.name_any());
+        }
         if let Some(skill) = self.skill_of(&job).await? {
             new_job::check_resources(&job, &skill)?;
         }
-        let api: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let parameters =
             PostParams { field_manager: Some(self.cluster.field_manager.to_owned()), ..PostParams::default() };
-        match api.create(&parameters, &job).await {
+        match self.jobs_api().create(&parameters, &job).await {
             Ok(created) => Ok(created.name_any()),
             Err(kube::Error::Api(status)) if status.code == 409 && job.metadata.name.is_some() => {
                 let key = job.name_any();
@@ -256,11 +282,10 @@ impl Tenant for ClusterTenant {
     }
 
     async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
+        check_skill_name(skill)?;
         let skills = self.list_skills().await?;
-        let Some(found) = skills.iter().find(|known| known.name_any() == skill) else {
-            let message = format!("the namespace {} has no Skill of that name", self.cluster.namespace);
-            return Err(Error::new(ErrorKind::NotFound, message));
-        };
+        let found = skills.iter().find(|known| known.name_any() == skill);
+        let found = found.ok_or_else(|| self.no_such_skill(skill, &skills))?;
         project::tools(found).ok_or_else(|| {
             let message = format!("the tools of the Skill {skill} are not verified yet: see its condition McpVerified");
             Error::new(ErrorKind::Unavailable, message)

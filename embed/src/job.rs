@@ -20,8 +20,8 @@ pub struct NewJob {
     pub resources: BTreeMap<String, String>,
     /// Limits that are lower than those of the Skill.
     pub limits: Option<Limits>,
-    /// The key of the Job. A second start with this key and the same parameters returns the same Job, and one with other parameters is a
-    /// conflict. Without a key, each start is a new Job.
+    /// The key of the Job. A second start with this key and the same parameters returns the same Job, also if its Skill has changed or is gone
+    /// since. One with other parameters is a conflict. Without a key, each start is a new Job.
     pub key: Option<String>,
     /// The key of an ended Job of the Skill that this one continues.
     pub continues: Option<String>,

@@ -22,11 +22,11 @@ use crate::local::key::key_fault;
 use crate::local::memory;
 use crate::requests::OpenRequests;
 use crate::run::options::RunOptions;
+use crate::run::prepare::again;
 use crate::run::{limits, skill};
 use crate::runtime::{Runtime, Tenant};
-use crate::skill::{SkillState, SkillTool};
-use bloomery_crds::nearest;
-use bloomery_skills::names::name_fault;
+use crate::skill::{SkillState, SkillTool, check_skill_name, no_such_skill};
+use crate::text;
 use futures::stream::BoxStream;
 use shared::Shared;
 use std::collections::BTreeMap;
@@ -198,7 +198,8 @@ impl Tenant for LocalTenant {
     async fn tools(&self, skill: &str) -> Result<Vec<SkillTool>, Error> {
         let skill = skill.to_owned();
         let tools = move |options: &RunOptions| {
-            check_skill(options, &skill)?;
+            check_skill_name(&skill)?;
+            check_exists(options, &skill)?;
             skills::tools(options, &skill)
         };
         self.shared.blocking(tools).await
@@ -225,7 +226,7 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
     let NewJob { goal, skill, resources, limits, key, continues } = job;
     // A path would name a file outside of the memory.
     let skill = skill.unwrap_or_else(|| DEFAULT_SKILL.to_owned());
-    check_skill(tenant, &skill)?;
+    check_skill_name(&skill)?;
     for key in key.iter().chain(&continues) {
         if let Some(fault) = key_fault(key) {
             return Err(Error::invalid(format!("a key of a Job {fault}")));
@@ -240,6 +241,14 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
         let message = format!("another Skill has a Job of the key {key}: use another `options.run_key`");
         return Err(Error::new(ErrorKind::Conflict, message));
     }
+    // A repeated start finds its Job, even if the Skill is gone.
+    let is_stored = match &key {
+        Some(key) => again::is_stored(tenant, &skill, key)?,
+        None => false,
+    };
+    if !is_stored {
+        check_exists(tenant, &skill)?;
+    }
     Ok(RunOptions {
         goal: Some(goal),
         skill: Some(skill),
@@ -252,19 +261,14 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
     })
 }
 
-/// Checks that a text is the name of a Skill of the tenant, and not a file.
+/// Checks that a tenant has a Skill, or may create it.
 ///
 /// # Errors
-/// If it is no name, or there is no such Skill.
-fn check_skill(tenant: &RunOptions, name: &str) -> Result<(), Error> {
-    if let Some(fault) = name_fault(name) {
-        return Err(Error::invalid(format!("the name of the Skill is invalid: it {fault}")));
-    }
+/// If there is no such Skill.
+fn check_exists(tenant: &RunOptions, name: &str) -> Result<(), Error> {
     if tenant.bootstrap || skill::exists(&tenant.memory, name) {
         return Ok(());
     }
     let known: Vec<String> = skill::known_names(&tenant.memory).into_iter().collect();
-    let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
-    let message = format!("there is no Skill {name}.{near} The Skills are {}", known.join(", "));
-    Err(Error::new(ErrorKind::NotFound, message))
+    Err(no_such_skill(&format!("the memory {}", text::directory(&tenant.memory)), name, &known))
 }

@@ -43,7 +43,8 @@ pub trait Tenant: Clone + Send + Sync + 'static {
     /// Starts a Job, and returns its key. The Job goes on without this tenant where the runtime can run it so.
     ///
     /// # Errors
-    /// If the Job cannot be started, or its key belongs to a Job with other parameters. Nothing was started.
+    /// If the Job cannot be started, or its key belongs to a Job with other parameters. A Skill that does not exist is an error with its name,
+    /// unless the runtime can create it from a template, or the caller may not read it. Nothing was started.
     fn start(&self, job: NewJob) -> impl Future<Output = Result<String, Error>> + Send;
 
     /// Sends input to a Job. Returns once the input is durable: it is not lost if the process ends. A cancellation is durable when the Job

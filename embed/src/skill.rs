@@ -1,9 +1,15 @@
 //! Skills, as a host shows them.
 
+use crate::error::{Error, ErrorKind};
+use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Feature, ResourceDeclaration, ResourceType, SkillSpec};
+use bloomery_skills::names::name_fault;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+
+/// The largest number of Skills that an error lists.
+const MAX_LISTED: usize = 16;
 
 /// A Skill of a tenant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -134,4 +140,49 @@ pub struct SkillTool {
 pub(crate) fn allows(spec: &SkillSpec, tool: &str) -> bool {
     let policy = spec.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     policy.is_none_or(|policy| policy.allows(tool) && policy.blocking_entry(tool).is_none())
+}
+
+/// Checks that a text is a name of a Skill, and not a path.
+///
+/// # Errors
+/// If it is no name.
+pub(crate) fn check_skill_name(name: &str) -> Result<(), Error> {
+    match name_fault(name) {
+        None => Ok(()),
+        Some(fault) => Err(Error::invalid(format!("the name of the Skill is invalid: it {fault}"))),
+    }
+}
+
+/// Returns the error for the name of a Skill that does not exist in a place, such as `the namespace acme`. `known` are the names of the Skills
+/// there.
+pub(crate) fn no_such_skill(place: &str, name: &str, known: &[String]) -> Error {
+    let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
+    let listed = known.get(..MAX_LISTED).unwrap_or(known);
+    let others = if listed.is_empty() { String::new() } else { format!(": {}", listed.join(", ")) };
+    let more = match known.len() - listed.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let message = format!("{place} has no Skill {name}.{near} Create it, or name another one{others}{more}");
+    Error::new(ErrorKind::NotFound, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::no_others(0, "the namespace acme has no Skill desk3. Create it, or name another one")]
+    #[case::a_few(
+        2,
+        "the namespace acme has no Skill desk3. Did you mean \"desk-0\"? Create it, or name another one: desk-0, desk-1"
+    )]
+    #[case::many(20, ", desk-15, and 4 more")]
+    fn the_error_for_an_unknown_skill_lists_some_others(#[case] count: usize, #[case] end: &str) {
+        let known: Vec<String> = (0..count).map(|nth| format!("desk-{nth}")).collect();
+        let error = no_such_skill("the namespace acme", "desk3", &known);
+        assert_eq!(error.kind, ErrorKind::NotFound);
+        assert!(error.message.ends_with(end), "{error}");
+    }
 }

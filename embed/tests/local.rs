@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests {
     use bloomery_crds::outcome::Phase;
+    use bloomery_crds::v1alpha1::Limits;
     use bloomery_embed::run::options::{ModelOptions, RunOptions};
     use bloomery_embed::{
         Cursor, ErrorKind, Input, JobEvent, LocalRuntime, LocalTenant, NewJob, OpenRequests, Runtime, Tenant,
@@ -22,6 +23,17 @@ conversations:
   - name: lists
     turns:
       - {calls: [{name: list_files, arguments: {depth: 8}}]}
+      - {say: Hello.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
+    /// A script that asks the user a question without choices, and then answers.
+    const ASKS_OPENLY: &str = "
+conversations:
+  - name: asks
+    turns:
+      - {calls: [{name: ask_user, arguments: {text: 'Whom?'}}]}
       - {say: Hello.}
     finalization: [{json: {passed: true, reasons: []}}]
     polish: [{say: Hello.}]
@@ -134,6 +146,70 @@ conversations:
     }
 
     #[tokio::test]
+    async fn a_repeated_start_finds_its_job_after_the_skill_has_changed_or_is_gone() {
+        let setup = Setup::new(SAYS_HELLO).await;
+        let tenant = setup.open().await;
+        tenant.start(greeting("Greet")).await.unwrap();
+        let before = events(&tenant, Cursor::START).await;
+        let other = || NewJob { key: Some("k-2".into()), ..greeting("Greet") };
+        let file = setup.dir.path().join("memory/greeter/skill.yaml");
+        fs::write(&file, format!("{SKILL}  resources: [{{name: files, type: filesystem, required: true}}]\n")).unwrap();
+        assert_eq!(tenant.start(other()).await.unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(tenant.start(greeting("Greet")).await.as_deref(), Ok("k-1"));
+        fs::remove_file(&file).unwrap();
+        assert_eq!(tenant.start(other()).await.unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(tenant.start(greeting("Greet")).await.as_deref(), Ok("k-1"));
+        assert_eq!(tenant.start(greeting("Insult")).await.unwrap_err().kind, ErrorKind::Conflict);
+        assert_eq!(events(&tenant, Cursor::START).await, before);
+    }
+
+    #[tokio::test]
+    async fn a_repeated_start_with_other_parameters_is_a_conflict() {
+        let setup = Setup::new(SAYS_HELLO).await;
+        let skill = format!("{SKILL}  resources: [{{name: site, type: api_endpoint}}]\n");
+        fs::write(setup.dir.path().join("memory/greeter/skill.yaml"), skill).unwrap();
+        let file = setup.dir.path().join("key");
+        fs::write(&file, "hunter22-hunter22").unwrap();
+        let mut options = setup.options();
+        options.model.api_key_file = vec![file.display().to_string()];
+        let tenant = Setup::open_with(options).await;
+        let first = NewJob {
+            resources: BTreeMap::from([("site".to_owned(), "https://a.example".to_owned())]),
+            limits: Some(Limits { steps: Some(9), ..Limits::default() }),
+            ..greeting("Greet hunter22-hunter22")
+        };
+        tenant.start(first.clone()).await.unwrap();
+        events(&tenant, Cursor::START).await;
+        // The stored goal lacks the secret.
+        let goal = tenant.status("k-1").await.unwrap().goal;
+        assert!(goal.starts_with("Greet") && !goal.contains("hunter22"), "{goal}");
+        assert_eq!(tenant.start(first.clone()).await.as_deref(), Ok("k-1"));
+        for other in [
+            NewJob { goal: "Greet".into(), ..first.clone() },
+            NewJob { resources: BTreeMap::new(), ..first.clone() },
+            NewJob { limits: None, ..first.clone() },
+            NewJob { continues: Some("k-0".into()), ..first.clone() },
+        ] {
+            assert_eq!(tenant.start(other.clone()).await.unwrap_err().kind, ErrorKind::Conflict, "{other:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_that_was_stored_and_has_not_begun_goes_on_with_a_repeated_start() {
+        let (first, second) = (Setup::new(SAYS_HELLO).await, Setup::new(SAYS_HELLO).await);
+        let tenant = first.open().await;
+        tenant.start(greeting("Greet")).await.unwrap();
+        events(&tenant, Cursor::START).await;
+        // Another memory has the parameters of the Job, and no event.
+        let [from, to] = [&first, &second].map(|setup| setup.dir.path().join("memory/greeter/jobs/k-1"));
+        fs::create_dir_all(&to).unwrap();
+        fs::copy(from.join("run.json"), to.join("run.json")).unwrap();
+        let tenant = second.open().await;
+        assert_eq!(tenant.start(greeting("Greet")).await.as_deref(), Ok("k-1"));
+        assert_eq!(events(&tenant, Cursor::START).await.last().unwrap().kind, "conversation.finished");
+    }
+
+    #[tokio::test]
     async fn an_ended_job_can_be_continued_as_soon_as_its_last_event_is_there() {
         let setup = Setup::new(SAYS_HELLO).await;
         let tenant = setup.open().await;
@@ -159,6 +235,27 @@ conversations:
         let reply = all.iter().find(|event| event.kind == "user.replied").unwrap();
         assert_eq!(reply.data.get("by"), Some(&"ada".into()));
         assert_eq!(tenant.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
+    }
+
+    /// The key belongs to the second process, and neither the log nor the parameters of the Job have it.
+    #[tokio::test]
+    async fn an_answer_with_a_secret_that_only_the_process_of_the_job_knows_is_recorded() {
+        let setup = Setup::new(ASKS_OPENLY).await;
+        let first = setup.open().await;
+        first.start(greeting("Greet")).await.unwrap();
+        let question = wait_for_question(&first).await.questions[0].question.id.clone();
+        first.close().await;
+        let file = setup.dir.path().join("key");
+        fs::write(&file, "hunter22-hunter22").unwrap();
+        let mut options = setup.options();
+        options.model.api_key_file = vec![file.display().to_string()];
+        let second = Setup::open_with(options).await;
+        let text = "Jane, whose password is hunter22-hunter22".to_owned();
+        assert_eq!(second.send("k-1", Input::Reply { question, text }).await, Ok(()));
+        let all = events(&second, Cursor::START).await;
+        let reply = all.iter().find(|event| event.kind == "user.replied").unwrap().data.to_string();
+        assert!(reply.contains("Jane, whose password is [redacted") && !reply.contains("hunter22"), "{reply}");
+        assert_eq!(second.status("k-1").await.unwrap().status.phase, Phase::Succeeded);
     }
 
     #[tokio::test]

@@ -144,7 +144,7 @@ async fn errors_name_what_requests_have() {
     let (unknown, unbound) = (r#"{"goal": "Greet", "skillSlug": "greter"}"#, r#"{"goal": "Explain it"}"#);
     let other = r#"{"goal": "Thank", "skillSlug": "greeter"}"#;
     for (body, key, status, says) in [
-        (unknown, "two", StatusCode::NOT_FOUND, "there is no Skill greter. Did you mean"),
+        (unknown, "two", StatusCode::NOT_FOUND, "has no Skill greter. Did you mean"),
         (unbound, "two", StatusCode::BAD_REQUEST, "add to `resources` of `POST /api/chat`: codebase=PATH"),
         (other, "one", StatusCode::UNPROCESSABLE_ENTITY, "with other parameters: use another `Idempotency-Key`"),
         (unbound, "one", StatusCode::UNPROCESSABLE_ENTITY, "another Skill has a Job of the key"),

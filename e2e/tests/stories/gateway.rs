@@ -1,6 +1,6 @@
 //! The gateway: people and programs use Jobs over HTTP, each with its own rights.
 
-use bloomery_crds::v1alpha1::Job;
+use bloomery_crds::v1alpha1::{Job, JobSpec};
 use bloomery_e2e::harness::gateway::{self, LocalGateway, SentEvent, with_gateway};
 use bloomery_e2e::harness::{Tenant, eventually, refund_after_question, refund_of, story, typed};
 use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
@@ -122,6 +122,77 @@ async fn who_may_not_follow_a_job_starts_none_by_a_stream_or_a_chat() {
         }
         let jobs = tenant.api::<Job>().list(&ListParams::default()).await.expect("the Jobs are listed");
         assert!(jobs.items.is_empty(), "{:?}", jobs.items);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_request_for_a_skill_that_does_not_exist_creates_no_job() {
+    story(async |tenant| {
+        let ((editor, client), (creator, without_skills)) =
+            tokio::join!(tenant.account("client"), tenant.account("creator"));
+        tenant.bind(&editor, "edit", "skilljobs").await;
+        let create = json!({"apiGroups": ["bloomery.dev"], "resources": ["skilljobs"], "verbs": ["create"]});
+        tenant.grant(&creator, &[create]).await;
+        let gateway = LocalGateway::start(tenant).await;
+        let body = json!({"goal": "Refund order A-17", "skillSlug": "cs-tier-1"});
+        let messages = json!([{"role": "user", "content": "Refund order A-17"}]);
+        let chat = json!({"model": "cs-tier-1", "messages": messages});
+        for request in [
+            gateway.request("POST", "/api/chat", &client).json(&body),
+            gateway.request("POST", "/v1/chat/completions", &client).json(&chat),
+            gateway.request("GET", "/api/skills/cs-tier-1/tools", &client),
+        ] {
+            let refused = request.send().await.expect("the gateway responds");
+            assert_eq!(refused.status(), StatusCode::NOT_FOUND);
+            let text = refused.text().await.expect("the gateway responds");
+            assert!(text.contains(&format!("the namespace {} has no Skill cs-tier-1.", tenant.namespace)), "{text}");
+        }
+        assert!(skills_of_jobs(tenant).await.is_empty());
+        // The operator checks the Jobs of who may not read Skills, and creates the default Skill from its template.
+        for (token, body) in [(&without_skills, body), (&client, json!({"goal": "Explain the project"}))] {
+            let started = gateway.request("POST", "/api/chat", token).json(&body).send().await;
+            assert_eq!(started.expect("the gateway responds").status(), StatusCode::ACCEPTED);
+        }
+        assert_eq!(skills_of_jobs(tenant).await, ["cs-tier-1", JobSpec::DEFAULT_SKILL]);
+    })
+    .await;
+}
+
+/// Returns the names of the Skills of all Jobs, sorted.
+async fn skills_of_jobs(tenant: &Tenant) -> Vec<String> {
+    let jobs = tenant.api::<Job>().list(&ListParams::default()).await.expect("the Jobs are listed");
+    let mut skills: Vec<String> = jobs.items.into_iter().map(|job| job.spec.skill).collect();
+    skills.sort();
+    skills
+}
+
+/// There is no Model, so the Job waits.
+#[tokio::test]
+async fn a_repeated_request_finds_its_job_after_the_skill_has_changed_or_is_gone() {
+    story(async |tenant| {
+        let skill = tenant.skill("cs-tier-1").await;
+        let (editor, client) = tenant.account("client").await;
+        tenant.bind(&editor, "edit", "skilljobs").await;
+        let gateway = LocalGateway::start(tenant).await;
+        let body = json!({"goal": "Refund order A-17", "skillSlug": "cs-tier-1"});
+        let start = async |key: &str| {
+            let request = gateway.request("POST", "/api/chat", &client).header("Idempotency-Key", key).json(&body);
+            let response = request.send().await.expect("the gateway responds");
+            (response.status(), response.text().await.expect("the gateway responds"))
+        };
+        let first = start("one").await;
+        assert_eq!(first.0, StatusCode::ACCEPTED, "{}", first.1);
+
+        let notes = json!([{"name": "notes", "type": "filesystem", "required": true}]);
+        tenant.skill("cs-tier-1").with(|spec| spec.resources = typed(notes)).await;
+        assert_eq!(start("one").await, first);
+        assert_eq!(start("two").await.0, StatusCode::BAD_REQUEST);
+        skill.delete().await;
+        skill.gone().await;
+        assert_eq!(start("one").await, first);
+        assert_eq!(start("two").await.0, StatusCode::NOT_FOUND);
+        assert_eq!(skills_of_jobs(tenant).await, ["cs-tier-1"]);
     })
     .await;
 }

@@ -158,10 +158,10 @@ impl Client {
     }
 
     /// Returns the message with which the API server refuses decisions of this user on an Approval, for example by an admission policy.
-    /// A dry run asks for it, and changes nothing. Returns `None` if decisions are not refused, or if this cannot be checked.
-    pub async fn refusal(&self, approval: &Approval) -> Option<String> {
-        let by = self.cluster.user().await.ok()?;
-        let decision = ApprovalDecision { verdict: ApprovalVerdict::Deny, by, reason: None };
+    /// `user` is the name of this user at the API server. A dry run asks for the message, and changes nothing. Returns `None` if decisions
+    /// are not refused, or if this cannot be checked.
+    pub async fn refusal(&self, approval: &Approval, user: &str) -> Option<String> {
+        let decision = ApprovalDecision { verdict: ApprovalVerdict::Deny, by: user.to_owned(), reason: None };
         match self.write(approval, &decision, &self.cluster.patch_params().dry_run()).await {
             Err(kube::Error::Api(status)) if status.code == 403 => Some(status.message.clone()),
             _ => None,

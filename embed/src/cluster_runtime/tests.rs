@@ -25,6 +25,7 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
+const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/desk";
 const SOURCE: &str = "/namespaces/acme/skilljobs/refund/uid-1";
 
 /// An API server, and a runtime for it.
@@ -58,20 +59,34 @@ impl Setup {
         );
     }
 
+    /// Stores the Skill `desk` with these resources.
+    fn put_skill(&self, resources: &Value) {
+        let spec = json!({"problem": {"statement": "Help"}, "resources": resources});
+        let metadata = json!({"name": "desk", "namespace": "acme"});
+        let skill = json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": metadata, "spec": spec});
+        self.api.put(SKILL, skill);
+    }
+
     /// Stores the Job with a call that waits for finance. Returns the path of the Approval.
     fn put_held_call(&self, digest: &Digest) -> String {
-        let name = bloomery_crds::names::approval("refund", "uid-1", "9-0", "finance");
-        let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}");
+        let (name, path) = self.put_approval(digest, "finance");
         self.put_job(&json!({"phase": "AwaitingApproval", "waitingFor": {"approvals": [name]}}));
+        path
+    }
+
+    /// Stores the Approval of a call of the Job for an approver. Returns its name and its path.
+    fn put_approval(&self, digest: &Digest, approver: &str) -> (String, String) {
+        let name = bloomery_crds::names::approval("refund", "uid-1", "9-0", approver);
+        let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}");
         let spec = json!({
-            "job": "refund", "jobUid": "uid-1", "approver": "finance", "tool": "pay", "callId": "9-0", "arguments": "{}",
+            "job": "refund", "jobUid": "uid-1", "approver": approver, "tool": "pay", "callId": "9-0", "arguments": "{}",
             "argumentsDigest": digest, "expiresAt": "2037-01-15T08:00:00Z",
         });
-        let metadata = json!({"name": name, "namespace": "acme", "uid": "uid-2"});
+        let metadata = json!({"name": name, "namespace": "acme", "uid": format!("uid-{approver}")});
         let approval =
             json!({"apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval", "metadata": metadata, "spec": spec});
         self.api.put(&path, approval);
-        path
+        (name, path)
     }
 
     /// Stores an ended worker pod of the Job, with the log of the attempt.
@@ -146,6 +161,11 @@ fn position(events: u64) -> Value {
     json!({"path": "jobs/uid-1", "events": events, "head": Digest::of_bytes(b"")})
 }
 
+/// Returns the resources of a Skill that requires `codebase`.
+fn codebase() -> Value {
+    json!([{"name": "codebase", "type": "filesystem", "required": true}])
+}
+
 async fn events(tenant: &ClusterTenant, after: u64) -> Result<Vec<u64>, crate::Error> {
     let events = tenant.events("refund", Cursor::after(after)).await?;
     let events = tokio::time::timeout(TIMEOUT, events.try_collect::<Vec<JobEvent>>()).await.unwrap()?;
@@ -161,6 +181,7 @@ async fn next_seq(events: &mut BoxStream<'static, Result<JobEvent, crate::Error>
 async fn a_second_start_with_a_key_is_the_same_job() {
     let setup = Setup::new().await;
     let tenant = setup.open("ada").await;
+    setup.put_skill(&json!([]));
     let new = |goal: &str| NewJob { skill: Some("desk".into()), key: Some("i-17".into()), ..NewJob::new(goal) };
     assert_eq!(tenant.start(new("Refund")).await.unwrap(), "i-17");
     assert_eq!(tenant.start(new("Refund")).await.unwrap(), "i-17");
@@ -169,6 +190,22 @@ async fn a_second_start_with_a_key_is_the_same_job() {
     assert_eq!(jobs.iter().map(|job| job.job.as_str()).collect::<Vec<_>>(), ["i-17"]);
     let requests = setup.api.requests();
     assert!(requests.iter().all(|request| request.starts_with("ada ")), "{requests:?}");
+}
+
+#[tokio::test]
+async fn two_starts_with_a_key_at_the_same_moment_are_the_same_job() {
+    let setup = Setup::new().await;
+    let tenant = setup.open("ada").await;
+    let new = |key: &str, goal: &str| NewJob { key: Some(key.to_owned()), ..NewJob::new(goal) };
+    for key in ["i-17", "i-18"] {
+        let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/{key}");
+        tenant.start(new(key, "Refund")).await.unwrap();
+        // The other start comes after this one has found no Job.
+        setup.api.meanwhile(&path, setup.api.get(&path));
+        setup.api.remove(&path);
+    }
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
+    assert_eq!(tenant.start(new("i-18", "Pay")).await.unwrap_err().kind, ErrorKind::Conflict);
 }
 
 #[tokio::test]
@@ -183,16 +220,7 @@ async fn a_missing_right_is_named() {
 #[tokio::test]
 async fn a_job_without_a_required_resource_is_not_created() {
     let setup = Setup::new().await;
-    setup.api.put(
-        "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/desk",
-        json!({
-            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": {"name": "desk", "namespace": "acme"},
-            "spec": {
-                "problem": {"statement": "Help"},
-                "resources": [{"name": "codebase", "type": "filesystem", "required": true}],
-            },
-        }),
-    );
+    setup.put_skill(&codebase());
     let tenant = setup.open("ada").await;
     let with = |resources: &[(&str, &str)]| NewJob {
         skill: Some("desk".into()),
@@ -209,6 +237,52 @@ async fn a_job_without_a_required_resource_is_not_created() {
     // The operator checks the Jobs of who may not read Skills.
     setup.api.deny(&["get skills"]);
     assert!(tenant.start(NewJob { key: Some("i-17".into()), ..with(&[]) }).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_skill_that_does_not_exist_is_named_with_its_namespace() {
+    let setup = Setup::new().await;
+    setup.put_skill(&json!([]));
+    let tenant = setup.open("ada").await;
+    let of = |skill: &str| NewJob { skill: Some(skill.to_owned()), ..NewJob::new("Refund") };
+    for error in [tenant.start(of("desc")).await.unwrap_err(), tenant.tools("desc").await.unwrap_err()] {
+        assert_eq!(error.kind, ErrorKind::NotFound);
+        let says = "the namespace acme has no Skill desc. Did you mean \"desk\"?";
+        assert!(error.message.starts_with(says), "{error}");
+    }
+    for error in [tenant.start(of("../desk")).await.unwrap_err(), tenant.tools("../desk").await.unwrap_err()] {
+        assert_eq!(error.kind, ErrorKind::Invalid, "{error}");
+    }
+    setup.api.deny(&["list skills"]);
+    let error = tenant.start(of("desc")).await.unwrap_err();
+    assert!(error.kind == ErrorKind::NotFound && !error.message.contains("desk"), "{error}");
+    assert!(tenant.jobs().await.unwrap().is_empty());
+    // The operator creates the default Skill from its template, and checks the Jobs of who may not read Skills.
+    assert!(tenant.start(NewJob::new("Refund")).await.is_ok());
+    setup.api.deny(&["get skills"]);
+    assert!(tenant.start(of("desc")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_repeated_start_finds_its_job_after_the_skill_has_changed_or_is_gone() {
+    let setup = Setup::new().await;
+    setup.put_skill(&json!([]));
+    let tenant = setup.open("ada").await;
+    let new =
+        |key: &str, goal: &str| NewJob { skill: Some("desk".into()), key: Some(key.to_owned()), ..NewJob::new(goal) };
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
+    setup.put_skill(&codebase());
+    assert_eq!(tenant.start(new("i-18", "Refund")).await.unwrap_err().kind, ErrorKind::Invalid);
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
+    setup.api.remove(SKILL);
+    assert_eq!(tenant.start(new("i-18", "Refund")).await.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.as_deref(), Ok("i-17"));
+    assert_eq!(tenant.start(new("i-17", "Pay")).await.unwrap_err().kind, ErrorKind::Conflict);
+    // Who may not read Jobs cannot compare them.
+    setup.put_skill(&json!([]));
+    setup.api.deny(&["get skilljobs"]);
+    assert_eq!(tenant.start(new("i-17", "Refund")).await.unwrap_err().kind, ErrorKind::Forbidden);
+    assert_eq!(tenant.start(new("i-18", "Refund")).await.as_deref(), Ok("i-18"));
 }
 
 #[tokio::test]
@@ -323,6 +397,20 @@ async fn a_caller_whom_a_policy_refuses_may_not_decide() {
     assert_eq!(open.missing, MissingRights::default());
     // Finding this out decides nothing.
     assert!(setup.api.get(&path)["spec"]["decision"].is_null());
+}
+
+#[tokio::test]
+async fn the_caller_is_looked_up_once_for_all_held_calls() {
+    let setup = Setup::new().await;
+    let digest = Digest::of_bytes(b"{}");
+    let approvals = ["finance", "legal"].map(|approver| setup.put_approval(&digest, approver).0);
+    setup.put_job(&json!({"phase": "AwaitingApproval", "waitingFor": {"approvals": approvals}}));
+    let open = setup.open("ada").await.open_requests("refund").await.unwrap();
+    assert_eq!(open.missing, MissingRights::default());
+    let requests = setup.api.requests();
+    let count = |part: &str| requests.iter().filter(|request| request.contains(part)).count();
+    let dry_runs = count(" PATCH /apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/");
+    assert_eq!((dry_runs, count("/selfsubjectreviews")), (2, 1), "{requests:?}");
 }
 
 #[tokio::test]

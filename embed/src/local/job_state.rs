@@ -11,6 +11,38 @@ use bloomery_journal::files::Disk;
 use bloomery_journal::{JOBS, Segments};
 use bloomery_worker::inputs::Inputs;
 
+/// A fold of the log of a Job: a position in the log, and the conversation there.
+#[derive(Debug)]
+pub struct LogFold {
+    /// The conversation.
+    pub conversation: Conversation,
+    chain: Chain,
+    segments: Segments<Disk>,
+}
+
+impl LogFold {
+    /// Begins before the first event.
+    pub fn new(directory: &SkillDirectory, inputs: &Inputs) -> Self {
+        Self {
+            conversation: Conversation::new(inputs.run.clone()),
+            chain: Chain::new(inputs.source()),
+            segments: Segments::new(Disk, directory.log(&inputs.part.run_key)),
+        }
+    }
+
+    /// Reads the rest of the log. Calls `each` for each entry, with the conversation before the entry.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or is broken.
+    pub fn read_rest(&mut self, mut each: impl FnMut(&Conversation, &Entry)) -> Result<(), Error> {
+        let read = self.segments.read(&mut self.chain, |entry| {
+            each(&self.conversation, entry);
+            self.conversation.apply(entry);
+        });
+        read.map_err(|error| log_error(&error))
+    }
+}
+
 /// The state of a Job at the end of its log.
 pub struct JobState {
     /// The conversation.
@@ -25,28 +57,10 @@ impl JobState {
     /// # Errors
     /// If the log cannot be read, or is broken.
     pub fn read(directory: &SkillDirectory, inputs: &Inputs) -> Result<Self, Error> {
-        Self::read_each(directory, inputs, |_, _| ())
-    }
-
-    /// Reads the log of a Job. Calls `each` for each entry, with the conversation before the entry.
-    ///
-    /// # Errors
-    /// As [`JobState::read`].
-    pub fn read_each(
-        directory: &SkillDirectory,
-        inputs: &Inputs,
-        mut each: impl FnMut(&Conversation, &Entry),
-    ) -> Result<Self, Error> {
-        let key = &inputs.part.run_key;
-        let mut conversation = Conversation::new(inputs.run.clone());
-        let mut chain = Chain::new(inputs.source());
-        let segments = Segments::new(Disk, directory.log(key));
-        let read = segments.read(&mut chain, |entry| {
-            each(&conversation, entry);
-            conversation.apply(entry);
-        });
-        read.map_err(|error| log_error(&error))?;
-        let projection = project(&conversation, chain.position(&format!("{JOBS}/{key}")));
+        let mut fold = LogFold::new(directory, inputs);
+        fold.read_rest(|_, _| ())?;
+        let LogFold { conversation, chain, .. } = fold;
+        let projection = project(&conversation, chain.position(&format!("{JOBS}/{}", inputs.part.run_key)));
         Ok(Self { conversation, projection })
     }
 }

@@ -1,11 +1,13 @@
 //! The inbox of a Job: the people who decide and answer while it runs.
 
+use bloomery_engine::Event;
 use bloomery_engine::people::{HumanRequest, Statement};
+use bloomery_redact::Redactor;
 use bloomery_worker::driver::People;
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -14,34 +16,52 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub(super) struct Letter {
     statement: Statement,
-    recorded: oneshot::Sender<()>,
+    recorded: oneshot::Sender<Event>,
 }
 
 impl Letter {
-    /// Creates a letter, and the receiver of the message that its event is durable.
-    pub(super) fn new(statement: Statement) -> (Self, oneshot::Receiver<()>) {
+    /// Creates a letter, and the receiver of its event as the log has it. It arrives once the event is durable.
+    pub(super) fn new(statement: Statement) -> (Self, oneshot::Receiver<Event>) {
         let (recorded, receiver) = oneshot::channel();
         (Self { statement, recorded }, receiver)
     }
 }
 
 /// The letters that the driver has taken, and whose events may not be durable yet. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct TakenLetters(Arc<Mutex<Vec<oneshot::Sender<()>>>>);
+#[derive(Debug, Clone)]
+pub(super) struct TakenLetters {
+    letters: Arc<Mutex<Vec<TakenLetter>>>,
+    /// The redactor of the driver. Only the process of the Job knows all its secrets: those of its environment are not stored.
+    redactor: Redactor,
+}
+
+/// A letter that the driver has taken, with its event as the log has it.
+#[derive(Debug)]
+struct TakenLetter {
+    recorded: oneshot::Sender<Event>,
+    event: Event,
+}
 
 impl TakenLetters {
     /// Adds a letter, and returns its statement.
     fn add(&self, Letter { statement, recorded }: Letter) -> Statement {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(recorded);
+        // If the event cannot be redacted, the driver does not record it either, and the letter is dropped.
+        if let Ok(event) = self.redactor.redact_event(Event::from(statement.clone())) {
+            self.letters().push(TakenLetter { recorded, event });
+        }
         statement
     }
 
     /// Reports to the senders that the events of all letters so far are durable.
     pub(super) fn confirm(&self) {
-        for recorded in mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)) {
+        for TakenLetter { recorded, event } in mem::take(&mut *self.letters()) {
             // The sender may have gone.
-            let _ = recorded.send(());
+            let _ = recorded.send(event);
         }
+    }
+
+    fn letters(&self) -> MutexGuard<'_, Vec<TakenLetter>> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -54,10 +74,11 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Creates an inbox, and the sender for it. While the sender exists, the Job waits for people and does not park.
-    pub(super) fn new() -> (UnboundedSender<Letter>, Self) {
+    /// Creates an inbox, and the sender for it. While the sender exists, the Job waits for people and does not park. `redactor` is that of
+    /// the driver.
+    pub(super) fn new(redactor: Redactor) -> (UnboundedSender<Letter>, Self) {
         let (sender, receiver) = unbounded_channel();
-        (sender, Self { letters: AsyncMutex::new(receiver), taken: TakenLetters::default() })
+        (sender, Self { letters: AsyncMutex::new(receiver), taken: TakenLetters { letters: Arc::default(), redactor } })
     }
 }
 
@@ -95,7 +116,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_takes_each_statement_once_and_parks_without_a_sender() {
-        let (sender, inbox) = Inbox::new();
+        let (sender, inbox) = Inbox::new(Redactor::default());
         let mut receipts = Vec::new();
         for text in ["one", "two", "three"] {
             let (letter, recorded) = Letter::new(message(text));
@@ -105,19 +126,31 @@ mod tests {
         assert_eq!(inbox.ask(&[]).await, Some(message("one")));
         assert!(receipts[0].try_recv().is_err(), "the driver has not recorded it yet");
         assert_eq!(inbox.take_statements(), [message("two"), message("three")]);
-        assert_eq!(receipts.remove(0).await, Ok(()));
+        assert_eq!(receipts.remove(0).await, Ok(Event::from(message("one"))));
         assert!(receipts[0].try_recv().is_err());
         assert!(inbox.take_statements().is_empty());
         for recorded in receipts {
-            assert_eq!(recorded.await, Ok(()));
+            assert!(recorded.await.is_ok());
         }
         drop(sender);
         assert_eq!(inbox.ask(&[]).await, None);
     }
 
     #[tokio::test]
+    async fn the_receipt_of_a_statement_is_its_event_without_the_secrets_of_the_process() {
+        let redactor = Redactor::default();
+        redactor.learn("token", b"hunter22-hunter22");
+        let (sender, inbox) = Inbox::new(redactor);
+        let (letter, recorded) = Letter::new(message("it is hunter22-hunter22"));
+        sender.send(letter).unwrap();
+        assert_eq!(inbox.take_statements(), [message("it is hunter22-hunter22")]);
+        inbox.taken.confirm();
+        assert_eq!(recorded.await, Ok(Event::from(message("it is [redacted: token]"))));
+    }
+
+    #[tokio::test]
     async fn a_job_that_ends_records_no_further_statement() {
-        let (sender, inbox) = Inbox::new();
+        let (sender, inbox) = Inbox::new(Redactor::default());
         let ((taken, recorded), (waiting, unread)) = (Letter::new(message("one")), Letter::new(message("two")));
         sender.send(taken).unwrap();
         assert_eq!(inbox.take_statements(), [message("one")]);

@@ -4,6 +4,7 @@ use crate::error::{Error, ErrorKind};
 use crate::local_runtime::feed::{Feed, Feeds};
 use crate::local_runtime::inbox::{Inbox, Letter, TakenLetters};
 use crate::local_runtime::jobs::Log;
+use bloomery_redact::Redactor;
 use bloomery_worker::printer::event_of_line;
 use bloomery_worker::stop::{Stop, StopReason};
 use std::collections::BTreeMap;
@@ -59,17 +60,17 @@ impl RunningJobs {
         self.state().check_capacity()
     }
 
-    /// Takes a place for a Job. Returns `None` if the Job runs already.
+    /// Takes a place for a Job. Returns `None` if the Job runs already. `redactor` is that of its driver.
     ///
     /// # Errors
     /// As [`RunningJobs::check_capacity`].
-    pub(super) fn take_place(self: &Arc<Self>, key: &str) -> Result<Option<Place>, Error> {
+    pub(super) fn take_place(self: &Arc<Self>, key: &str, redactor: Redactor) -> Result<Option<Place>, Error> {
         let mut state = self.state();
         if state.jobs.contains_key(key) {
             return Ok(None);
         }
         state.check_capacity()?;
-        let ((letters, inbox), stop) = (Inbox::new(), Stop::default());
+        let ((letters, inbox), stop) = (Inbox::new(redactor), Stop::default());
         state.jobs.insert(key.to_owned(), RunningJob { letters, stop: stop.clone() });
         Ok(Some(Place { jobs: Arc::clone(self), key: key.to_owned(), inbox, stop }))
     }
@@ -176,6 +177,7 @@ impl Write for Printed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bloomery_engine::Event;
     use bloomery_engine::people::Statement;
     use bloomery_worker::driver::People;
 
@@ -183,11 +185,15 @@ mod tests {
         Statement::Message { text: "hi".into(), by: "ada".into(), nth: None }
     }
 
+    fn take_place(jobs: &Arc<RunningJobs>, key: &str) -> Result<Option<Place>, Error> {
+        jobs.take_place(key, Redactor::default())
+    }
+
     #[tokio::test]
     async fn a_job_runs_once_and_can_be_reached_while_it_runs() {
         let jobs = Arc::new(RunningJobs::default());
-        let place = jobs.take_place("k").unwrap().unwrap();
-        assert!(jobs.take_place("k").unwrap().is_none());
+        let place = take_place(&jobs, "k").unwrap().unwrap();
+        assert!(take_place(&jobs, "k").unwrap().is_none());
         assert!(jobs.deliver("k", Letter::new(message()).0).is_none());
         assert_eq!(place.inbox.take_statements(), [message()]);
         let inbox = jobs.cancel("k").unwrap();
@@ -202,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn a_statement_is_confirmed_with_the_line_of_its_event() {
         let jobs = Arc::new(RunningJobs::default());
-        let place = jobs.take_place("k").unwrap().unwrap();
+        let place = take_place(&jobs, "k").unwrap().unwrap();
         let (letter, mut recorded) = Letter::new(message());
         assert!(jobs.deliver("k", letter).is_none());
         assert_eq!(place.inbox.take_statements(), [message()]);
@@ -210,24 +216,24 @@ mod tests {
         printed.write_all(b"2026-01-02T03:04:05.678Z   17 tool.started        14-0 user.message\n").unwrap();
         assert!(recorded.try_recv().is_err());
         printed.write_all(b"2026-01-02T03:04:05.678Z   18 user.message        ada: hi\n").unwrap();
-        assert_eq!(recorded.await, Ok(()));
+        assert_eq!(recorded.await, Ok(Event::from(message())));
     }
 
     #[test]
     fn the_number_of_running_jobs_is_bounded() {
         let jobs = Arc::new(RunningJobs::default());
-        let places: Vec<_> = (0..MAX_RUNNING).map(|n| jobs.take_place(&n.to_string()).unwrap().unwrap()).collect();
-        assert_eq!(jobs.take_place("k").unwrap_err().kind, ErrorKind::Unavailable);
+        let places: Vec<_> = (0..MAX_RUNNING).map(|n| take_place(&jobs, &n.to_string()).unwrap().unwrap()).collect();
+        assert_eq!(take_place(&jobs, "k").unwrap_err().kind, ErrorKind::Unavailable);
         drop(places);
-        assert!(jobs.take_place("k").unwrap().is_some());
+        assert!(take_place(&jobs, "k").unwrap().is_some());
     }
 
     #[test]
     fn a_closed_tenant_parks_its_jobs_and_starts_none() {
         let jobs = Arc::new(RunningJobs::default());
-        let place = jobs.take_place("k").unwrap().unwrap();
+        let place = take_place(&jobs, "k").unwrap().unwrap();
         jobs.close();
         assert_eq!(place.stop.requested().map(|request| request.reason), Some(StopReason::Drain));
-        assert_eq!(jobs.take_place("other").unwrap_err().kind, ErrorKind::Unavailable);
+        assert_eq!(take_place(&jobs, "other").unwrap_err().kind, ErrorKind::Unavailable);
     }
 }

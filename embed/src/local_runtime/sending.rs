@@ -1,11 +1,13 @@
 //! Sends the input of people to a Job, and waits until it is durable.
 
+use super::effect;
 use super::inbox::Letter;
 use super::shared::Shared;
 use super::statement::{self, Delivery};
 use super::thread::Begin;
 use crate::error::{Error, ErrorKind};
 use crate::input::Input;
+use crate::local::job_state::LogFold;
 use crate::requests::OpenRequests;
 use bloomery_crds::outcome::Phase;
 use bloomery_engine::people::Statement;
@@ -21,30 +23,31 @@ const RECORD_TIMEOUT: Duration = Duration::from_mins(1);
 /// # Errors
 /// If the input changes nothing, or is not durable in time.
 pub(super) async fn send(shared: &Arc<Shared>, key: &str, by: String, input: Input) -> Result<(), Error> {
-    let delivery = shared.with_job(key, move |job| {
-        let conversation = job.state()?.conversation;
-        if conversation.outcome().is_some() {
+    let checked = shared.with_job(key, move |job| {
+        let fold = Box::new(job.fold()?);
+        if fold.conversation.outcome().is_some() {
             return Err(has_ended(job.key()));
         }
-        statement::delivery(input, &by, &OpenRequests::new(&conversation))
+        Ok((statement::delivery(input, &by, &OpenRequests::new(&fold.conversation))?, fold))
     });
-    match delivery.await? {
-        Delivery::Statement(statement) => record(shared, key, statement).await,
-        Delivery::Cancel => cancel(shared, key).await,
+    match checked.await? {
+        (Delivery::Statement(statement), fold) => record(shared, key, statement, fold).await,
+        (Delivery::Cancel, _) => cancel(shared, key).await,
     }
 }
 
-/// Passes a statement to a Job, and waits until its event is durable. If no thread drives the Job, one begins.
+/// Passes a statement to a Job, and waits until its event is durable. If no thread drives the Job, one begins. `fold` is at the position at
+/// which the statement was checked.
 ///
-/// Another person may have made a statement about the same request since this one was checked. The Job discards the later one, so the log
-/// decides whether it is recorded.
-async fn record(shared: &Arc<Shared>, key: &str, statement: Statement) -> Result<(), Error> {
+/// Another person may have made a statement about the same request since then. The Job discards the later one, so the rest of the log
+/// decides whether this one is recorded.
+async fn record(shared: &Arc<Shared>, key: &str, statement: Statement, mut fold: Box<LogFold>) -> Result<(), Error> {
     let (letter, recorded) = Letter::new(statement.clone());
     if let Some(letter) = shared.running.deliver(key, letter) {
         shared.resume(None, Begin::Resume(key.to_owned(), letter)).await?;
     }
     match timeout(RECORD_TIMEOUT, recorded).await {
-        Ok(Ok(())) => shared.with_job(key, move |job| job.check_effect(&statement)).await,
+        Ok(Ok(event)) => shared.blocking(move |_| effect::check(&statement, &event, &mut fold)).await,
         Ok(Err(_)) => Err(match phase_of_end(shared, key).await? {
             Some(_) => has_ended(key),
             None => Error::new(
@@ -138,6 +141,15 @@ conversations:
         timeout(RECORD_TIMEOUT, found).await.unwrap()
     }
 
+    /// Records two statements that have both passed the check of [`send`].
+    async fn record_both(tenant: &LocalTenant, first: Statement, later: Statement) -> [Result<(), Error>; 2] {
+        let shared = &tenant.shared;
+        let fold = || shared.with_job("k-1", |job| job.fold().map(Box::new));
+        let (of_first, of_later) = (fold().await.unwrap(), fold().await.unwrap());
+        let recorded = tokio::join!(record(shared, "k-1", first, of_first), record(shared, "k-1", later, of_later));
+        recorded.into()
+    }
+
     #[tokio::test]
     async fn of_two_statements_about_one_request_the_later_one_is_refused() {
         let model = ModelServer::new(Script::from_yaml(ASKS_TWICE).unwrap());
@@ -162,9 +174,7 @@ conversations:
         let approval =
             Statement::Approval { call: held.call.clone(), digest: held.digest.clone(), decision: decision("ada") };
         let denial = Statement::Denial { call: held.call, decision: decision("bob") };
-        // Both have passed the check of `send`.
-        let (first, later) =
-            tokio::join!(record(&tenant.shared, "k-1", approval), record(&tenant.shared, "k-1", denial));
+        let [first, later] = record_both(&tenant, approval, denial).await;
         assert_eq!(first, Ok(()));
         let error = later.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict);
@@ -177,10 +187,7 @@ conversations:
             by: by.into(),
             nth: None,
         };
-        let (first, later) = tokio::join!(
-            record(&tenant.shared, "k-1", reply("Jane", "ada")),
-            record(&tenant.shared, "k-1", reply("Joe", "bob"))
-        );
+        let [first, later] = record_both(&tenant, reply("Jane", "ada"), reply("Joe", "bob")).await;
         assert_eq!(first, Ok(()));
         let error = later.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict);

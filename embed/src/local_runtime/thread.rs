@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::local::job_state::JobState;
 use crate::run::execute::{Execution, begin_attempt, tokio_runtime};
 use crate::run::options::RunOptions;
-use crate::run::prepare::{self, PreparedJob};
+use crate::run::prepare::{self, PreparedJob, again};
 use crate::run::view::RunView;
 use bloomery_crds::report::{ExternalWait, Projection};
 use bloomery_http::progress::ProgressObserver;
@@ -27,7 +27,7 @@ const STACK_BYTES: usize = 8 << 20;
 /// The reason why a Job gets a thread.
 #[derive(Debug)]
 pub(super) enum Begin {
-    /// It is new.
+    /// It is new, or its start is repeated.
     New,
     /// It was parked or interrupted, and continues.
     Continue(String),
@@ -78,7 +78,10 @@ impl<'a> Ready<'a> {
     ) -> Result<(String, Option<Self>), Error> {
         let redactor = Redactor::default();
         let (job, mut inputs) = match &begin {
-            Begin::New => prepare::new_job(options, redactor)?,
+            Begin::New => match again::stored_job(options, redactor.clone())? {
+                Some(stored) => stored,
+                None => prepare::new_job(options, redactor)?,
+            },
             Begin::Continue(key) | Begin::Resume(key, _) | Begin::Cancel(key) => {
                 prepare::resume(options, key, redactor)?
             }
@@ -92,7 +95,7 @@ impl<'a> Ready<'a> {
         }
         begin_attempt(&job, &mut inputs, &state)?;
         inputs.run.people = true;
-        let place = jobs.take_place(&key)?;
+        let place = jobs.take_place(&key, inputs.redactor.clone())?;
         match (begin, &place) {
             (Begin::New | Begin::Continue(_), _) => {}
             // If the Job has a place already, another caller has resumed it meanwhile.

@@ -1,5 +1,6 @@
 //! Prepares a Job before its start: finds and checks everything that it needs, and stores its run document.
 
+pub(crate) mod again;
 pub mod child;
 
 use super::model::{self, Models};
@@ -290,14 +291,16 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
         }
         None => true,
     };
-    if is_same {
-        return Ok(());
-    }
+    if is_same { Ok(()) } else { Err(other_parameters(directory, key)) }
+}
+
+/// Returns the error for a key whose Job has other parameters.
+fn other_parameters(directory: &SkillDirectory, key: &str) -> Error {
     let message = format!(
         "the Skill {} already has a Job {key} with other parameters: use another `options.run_key`",
         directory.name
     );
-    Err(Error::new(ErrorKind::Conflict, message))
+    Error::new(ErrorKind::Conflict, message)
 }
 
 /// Returns whether a Job has ended. The callers write nothing for such a Job, because its memory need not be writable.
