@@ -52,6 +52,8 @@ fn main() -> ExitCode {
     // Child processes inherit the limit. The gateway raises its own.
     let files = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }).unwrap();
+    // `prepare::new_job` makes the client of the Job's model.
+    bloomery_http::install_tls_provider();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut figures = Figures::default();
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
