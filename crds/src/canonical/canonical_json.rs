@@ -45,7 +45,7 @@ impl CanonicalJson {
         }
         let value = super::parse(text)?;
         // What the reader reads is never too deep.
-        if depth(&value) > MAX_DEPTH { Err(Error::TooDeep) } else { Ok(Self::new(value)) }
+        if depth(&value) > MAX_DEPTH { Err(Error::TooDeep(MAX_DEPTH)) } else { Ok(Self::new(value)) }
     }
 
     /// Returns the canonical form of a value, whose canonical text is known.
