@@ -1,6 +1,6 @@
 //! A value in canonical form.
 
-use super::{Digest, Error, reader, to_string};
+use super::{Digest, Error, MAX_DEPTH, depth, reader, to_string};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
@@ -38,12 +38,14 @@ impl CanonicalJson {
     /// Parses a JSON text.
     ///
     /// # Errors
-    /// Those of [`super::parse`].
+    /// Those of [`super::parse`], and [`Error::TooDeep`].
     pub fn parse(text: &str) -> Result<Self, Error> {
-        match reader::read(text) {
-            Some((value, text)) => Ok(Self::with_text(text, value)),
-            None => super::parse(text).map(Self::new),
+        if let Some((value, text)) = reader::read(text) {
+            return Ok(Self::with_text(text, value));
         }
+        let value = super::parse(text)?;
+        // What the reader reads is never too deep.
+        if depth(&value) > MAX_DEPTH { Err(Error::TooDeep(MAX_DEPTH)) } else { Ok(Self::new(value)) }
     }
 
     /// Returns the canonical form of a value, whose canonical text is known.

@@ -1,6 +1,7 @@
 //! Reads JSON and writes its canonical text in one pass.
 //!
-//! It does the work of [`super::parse`] and [`super::to_string`] for most texts. It leaves errors and rare texts to them.
+//! It does the work of [`super::parse`] and [`super::to_string`] for most texts. It leaves errors and rare texts to them. Parts of the
+//! text that are canonical already are copied together, and not token by token.
 
 use super::{MAX_DEPTH, number, writer};
 use serde_json::{Map, Value};
@@ -12,17 +13,24 @@ use std::ops::Range;
 /// Returns `None` if the text has no canonical form, is nested deeper than [`MAX_DEPTH`], or has a number with an exponent or a character
 /// whose escape is a pair of surrogates.
 pub(super) fn read(text: &str) -> Option<(Value, String)> {
-    let mut reader = Reader { text, at: 0, written: String::with_capacity(text.len()), fields: Vec::new() };
+    let written = String::with_capacity(text.len());
+    let mut reader = Reader { text, at: 0, written, copied: 0, fields: Vec::new() };
     let value = reader.read_value(MAX_DEPTH)?;
-    reader.peek().is_none().then_some((value, reader.written))
+    if reader.peek().is_some() {
+        return None;
+    }
+    reader.copy()?;
+    Some((value, reader.written))
 }
 
 struct Reader<'a> {
     text: &'a str,
     /// The position of the next byte.
     at: usize,
-    /// The canonical text of everything before.
+    /// The canonical text of everything before [`Reader::copied`].
     written: String,
+    /// The position before which everything is written. The text from there to the next byte is canonical.
+    copied: usize,
     /// The fields of the objects whose end is not read yet.
     fields: Vec<Field>,
 }
@@ -30,20 +38,38 @@ struct Reader<'a> {
 struct Field {
     name: String,
     value: Value,
-    /// The place of the name and the value in [`Reader::written`].
+    /// The place of the name and the value in the canonical text.
     place: Range<usize>,
 }
 
 impl Reader<'_> {
+    /// Returns the length of the canonical text of everything before the next byte.
+    fn length(&self) -> usize {
+        self.written.len() + self.at - self.copied
+    }
+
+    /// Writes the part of the text that is read and not written yet.
+    fn copy(&mut self) -> Option<()> {
+        self.written.push_str(self.text.get(self.copied..self.at)?);
+        self.copied = self.at;
+        Some(())
+    }
+
+    /// Continues at a position. The text before it is written in another form, or has none.
+    fn skip_to(&mut self, at: usize) {
+        (self.at, self.copied) = (at, at);
+    }
+
     /// Skips blanks. Returns the next byte.
     fn peek(&mut self) -> Option<u8> {
-        loop {
-            let byte = *self.text.as_bytes().get(self.at)?;
-            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
-                return Some(byte);
-            }
-            self.at += 1;
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let next = *rest.first()?;
+        if !is_blank(next) {
+            return Some(next);
         }
+        self.copy()?;
+        self.skip_to(self.at + rest.iter().take_while(|byte| is_blank(**byte)).count());
+        self.text.as_bytes().get(self.at).copied()
     }
 
     /// Skips blanks and a byte. Returns whether the byte is there.
@@ -69,19 +95,20 @@ impl Reader<'_> {
     fn read_word(&mut self, word: &str, value: Value) -> Option<Value> {
         let is_next = self.text.get(self.at..)?.starts_with(word);
         self.at += word.len();
-        self.written.push_str(word);
         is_next.then_some(value)
     }
 
     fn read_number(&mut self) -> Option<Value> {
         let literal = number::number_token(self.text.get(self.at..)?);
         let number = number::read(literal)?;
-        self.at += literal.len();
+        let end = self.at + literal.len();
         if number::is_canonical(literal) {
-            self.written.push_str(literal);
+            self.at = end;
         } else {
+            self.copy()?;
             // This cannot fail: the output is memory.
             let _ = write!(self.written, "{number}");
+            self.skip_to(end);
         }
         Some(Value::Number(number))
     }
@@ -93,7 +120,6 @@ impl Reader<'_> {
         if self.text.as_bytes().get(end) != Some(&b'"') {
             return self.read_escaped_string(start);
         }
-        self.written.push_str(self.text.get(self.at..=end)?);
         self.at = end + 1;
         self.text.get(start..end).map(str::to_owned)
     }
@@ -103,8 +129,9 @@ impl Reader<'_> {
         Some(start + writer::plain_length(self.text.as_bytes().get(start..)?))
     }
 
-    /// Reads a string from the position after its quote.
+    /// Reads a string, whose quote is the next byte, from the position after the quote.
     fn read_escaped_string(&mut self, mut start: usize) -> Option<String> {
+        self.copy()?;
         let mut string = String::new();
         loop {
             let end = self.plain_end(start)?;
@@ -112,8 +139,8 @@ impl Reader<'_> {
             let (byte, rest) = self.text.as_bytes().get(end..)?.split_first()?;
             match byte {
                 b'"' => {
-                    self.at = end + 1;
                     writer::write_string(&string, &mut self.written);
+                    self.skip_to(end + 1);
                     return Some(string);
                 }
                 b'\\' => {
@@ -129,14 +156,12 @@ impl Reader<'_> {
     /// Reads an array, whose bracket is the next byte.
     fn read_array(&mut self, levels_left: usize) -> Option<Value> {
         self.at += 1;
-        self.written.push('[');
         let mut items = Vec::new();
         let mut is_end = self.take(b']');
         while !is_end {
             items.push(self.read_value(levels_left)?);
             is_end = self.read_separator(b']')?;
         }
-        self.written.push(']');
         Some(Value::Array(items))
     }
 
@@ -145,7 +170,6 @@ impl Reader<'_> {
         let byte = self.peek()?;
         self.at += 1;
         if byte == b',' {
-            self.written.push(',');
             return Some(false);
         }
         (byte == end).then_some(true)
@@ -153,16 +177,14 @@ impl Reader<'_> {
 
     /// Reads an object, whose bracket is the next byte.
     fn read_object(&mut self, levels_left: usize) -> Option<Value> {
+        let (first, start) = (self.fields.len(), self.length());
         self.at += 1;
-        let (first, start) = (self.fields.len(), self.written.len());
-        self.written.push('{');
         let mut is_end = self.take(b'}');
         while !is_end {
             let field = self.read_field(levels_left)?;
             self.fields.push(field);
             is_end = self.read_separator(b'}')?;
         }
-        self.written.push('}');
         if !are_ascending(self.fields.get(first..)?) {
             self.sort_fields(first, start)?;
         }
@@ -174,21 +196,21 @@ impl Reader<'_> {
     }
 
     fn read_field(&mut self, levels_left: usize) -> Option<Field> {
-        let start = self.written.len();
         if self.peek()? != b'"' {
             return None;
         }
+        let start = self.length();
         let name = self.read_string()?;
         if !self.take(b':') {
             return None;
         }
-        self.written.push(':');
         let value = self.read_value(levels_left)?;
-        Some(Field { name, value, place: start..self.written.len() })
+        Some(Field { name, value, place: start..self.length() })
     }
 
     /// Sorts the fields from `first`, whose object is written from `start`. Returns `None` if two of them have the same name.
     fn sort_fields(&mut self, first: usize, start: usize) -> Option<()> {
+        self.copy()?;
         let fields = self.fields.get_mut(first..)?;
         fields.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         if !are_ascending(fields) {
@@ -204,6 +226,10 @@ impl Reader<'_> {
         self.written.push_str(&sorted);
         Some(())
     }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
 }
 
 /// Returns whether each field has a greater name than the one before.

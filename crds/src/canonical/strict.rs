@@ -17,6 +17,9 @@ pub enum Error {
     /// A number would change its value if it were parsed and written again.
     #[error("the number {0} cannot be represented exactly")]
     InexactNumber(String),
+    /// The value is nested deeper than this number of levels.
+    #[error("it is nested more than {0} levels deep")]
+    TooDeep(usize),
 }
 
 /// The start of the message of a parser error about a duplicate key. The key and `\u{1}` follow. [`parse`] recognises the message by this

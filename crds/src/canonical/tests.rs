@@ -1,4 +1,4 @@
-use super::{CanonicalJson, Digest, Error, parse, to_string};
+use super::{CanonicalJson, Digest, Error, MAX_DEPTH, parse, to_string};
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -43,6 +43,16 @@ fn invalid_json_is_refused(#[case] text: &str) {
 fn deep_nesting_is_refused_without_a_stack_overflow() {
     let text = "[".repeat(100_000);
     assert!(matches!(parse(&text), Err(Error::Syntax(_))));
+}
+
+#[test]
+fn a_value_that_is_nested_too_deep_is_refused_however_it_is_written() {
+    let nested = |levels: usize, inner: &str| "[".repeat(levels) + inner + &"]".repeat(levels);
+    // A number with an exponent is left to the slower reader.
+    for inner in ["1", "1e2"] {
+        assert!(CanonicalJson::parse(&nested(MAX_DEPTH, inner)).is_ok(), "{inner}");
+        assert_eq!(CanonicalJson::parse(&nested(MAX_DEPTH + 1, inner)), Err(Error::TooDeep(MAX_DEPTH)), "{inner}");
+    }
 }
 
 #[rstest]

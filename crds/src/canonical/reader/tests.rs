@@ -93,6 +93,10 @@ proptest! {
 #[case::names_that_are_escaped(r#"{"\u0062":1,"a\/":2,"a\"":3}"#, r#"{"a\"":3,"a/":2,"b":1}"#)]
 #[case::unsorted_objects(r#"{"b":{"d":1,"c":[{"f":1,"e":2}]},"a":2}"#, r#"{"a":2,"b":{"c":[{"e":2,"f":1}],"d":1}}"#)]
 #[case::letters_outside_of_ascii(r#""é\u00e9\n""#, r#""éé\n""#)]
+#[case::changed_parts_between_others(
+    "{\"b\":[true,0.50,\"\\/\", null ],\"a\":{\"d\":[\"é\"] ,\"c\":false}}\n",
+    r#"{"a":{"c":false,"d":["é"]},"b":[true,0.5,"/",null]}"#
+)]
 fn a_text_is_written_in_canonical_form(#[case] text: &str, #[case] canonical: &str) {
     assert!(agrees(text));
     assert_eq!(read(text).unwrap().1, canonical);

@@ -13,8 +13,9 @@ use crate::shared::Shared;
 use crate::stages::{approval, questions};
 use crate::step::{Step, ToolCall};
 use bloomery_crds::Digest;
-use bloomery_crds::canonical::{self, CanonicalJson};
+use bloomery_crds::canonical::CanonicalJson;
 use bloomery_crds::v1alpha1::{self, Verdict};
+use serde_json::Value;
 
 /// The largest arguments of a call, in bytes (`docs/explanation/engine.md`, section 3).
 const MAX_ARGUMENTS_BYTES: usize = 64 * 1024;
@@ -148,13 +149,10 @@ fn canonical_arguments(call: &Call) -> Arguments {
         Ok(arguments) => arguments,
         Err(error) => return malformed(format!("the arguments cannot be used: {error}")),
     };
-    match arguments.value().map(|value| (value.is_object(), canonical::depth(value))) {
-        Ok((_, depth)) if depth > canonical::MAX_DEPTH => {
-            malformed(format!("the arguments are nested more than {} deep", canonical::MAX_DEPTH))
-        }
-        Ok((true, _)) => Arguments::Canonical(arguments),
-        _ => malformed("the arguments are not a JSON object".to_owned()),
+    if !arguments.value().is_ok_and(Value::is_object) {
+        return malformed("the arguments are not a JSON object".to_owned());
     }
+    Arguments::Canonical(arguments)
 }
 
 /// Runs the reads. Reads that a lost worker had started run again.
