@@ -6,6 +6,7 @@ use crate::fixture::staged::status;
 use crate::fixture::{Reply, World, asks, good_answer, listed, run};
 use crate::lint::skill;
 use crate::run::Run;
+use crate::tool::ListedTool;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::Verdict;
 
@@ -28,9 +29,17 @@ fn skill_with(policy: &Value, declared: &Value) -> SkillSpec {
     serde_json::from_value(spec).unwrap()
 }
 
+/// Returns the tools of the fixture. The first one lists the schema of its results.
+fn tools() -> Vec<ListedTool> {
+    let mut tools = listed();
+    tools[0].output_schema =
+        Some(json!({"type": "object", "properties": {"verified": {"type": "boolean"}, "name": {"type": "string"}}}));
+    tools
+}
+
 fn by_lint(spec: &SkillSpec) -> Effect {
-    let listed = listed();
-    let findings = skill(spec, listed.iter().map(|tool| (tool.name.as_str(), &tool.input_schema)));
+    let tools = tools();
+    let findings = skill(spec, tools.iter().map(ServerTool::from));
     if findings.iter().any(|finding| finding.severity == Severity::Error) {
         return Effect::Refused;
     }
@@ -42,6 +51,7 @@ fn by_run(spec: SkillSpec) -> Effect {
     let refund = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 600}))]);
     let mut world =
         World::new(Run { skill: spec, ..run() }, vec![refund, good_answer()], |_, _| Reply::Completed("ok"));
+    world.listed = tools();
     world.play_out();
     if world.conversation.outcome().is_some() && code(&world) == OutcomeCode::PolicyInvalid {
         assert_eq!((world.asked, world.effects.len()), (0, 0), "the Job ends before the model is asked");
@@ -181,6 +191,45 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::a_field_of_earlier_calls(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!calls('note').exists(c, has(c.ordr_id))"}]}}),
     Effect::Refused
+)]
+#[case::a_field_of_a_result(
+    json!({"policy": {"approvals": [
+        {"toolId": "process_refund", "when": "!results('verify_identity').exists(r, has(r.verifed) && r.verifed)"},
+    ]}}),
+    Effect::Refused
+)]
+#[case::a_field_of_a_result_that_exists(
+    json!({"policy": {"approvals": [
+        {"toolId": "process_refund", "when": "!results('verify_identity').exists(r, has(r.verified) && r.verified)"},
+    ]}}),
+    Effect::Enforced
+)]
+#[case::another_type_of_a_result(
+    json!({"policy": {"approvals": [
+        {"toolId": "process_refund", "when": "!results('verify_identity').exists(r, r.verified == 'true')"},
+    ]}}),
+    Effect::Refused
+)]
+#[case::a_field_of_the_result_of_a_step(
+    json!({"policy": {"workflows": [{
+        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
+        "expect": [{"step": "verify_identity", "condition": "!has(result.verifed) || result.verifed"}],
+    }]}}),
+    Effect::Refused
+)]
+#[case::a_field_of_the_result_of_an_earlier_step(
+    json!({"policy": {"workflows": [{
+        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
+        "expect": [{"step": "process_refund", "condition": "steps.verify_identity.result.verifed == true"}],
+    }]}}),
+    Effect::Refused
+)]
+#[case::a_field_of_the_result_of_a_step_that_exists(
+    json!({"policy": {"workflows": [{
+        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
+        "expect": [{"step": "verify_identity", "condition": "result.verified == true"}],
+    }]}}),
+    Effect::Enforced
 )]
 #[case::a_host_in_capitals(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "host(order_id) == 'Bit.ly'"}]}}), Effect::Refused
