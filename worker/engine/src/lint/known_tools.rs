@@ -61,14 +61,14 @@ impl KnownTools {
         for ServerTool { name, arguments, output } in listed {
             schemas.insert(name, arguments);
             is_complete = true;
-            may_have_other_fields |= accepts_unlisted(arguments);
+            may_have_other_fields |= may_have_fields(arguments);
             results.extend(output.map(|output| (name.to_owned(), result(spec, name, output))));
         }
         // A script wins over a tool of the server.
         for name in scripts.keys() {
             schemas.insert(name, &of_scripts);
             results.remove(name);
-            may_have_other_fields |= accepts_unlisted(&of_scripts);
+            may_have_other_fields |= may_have_fields(&of_scripts);
         }
         is_complete &= !scripts::has_unread(spec);
         let signature =
@@ -161,10 +161,25 @@ fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
     tools.map(|tool| (tool.name, tool.input_schema)).collect()
 }
 
+/// Returns whether an argument in a schema may have fields that the schema does not list. Further arguments do not count: a rule needs an
+/// argument that the schema or the Skill names.
+fn may_have_fields(schema: &Value) -> bool {
+    let of_parts = match choice(schema) {
+        Some(parts) => parts.iter().any(may_have_fields),
+        None => has_other_properties(schema),
+    };
+    let mut properties = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    of_parts || properties.any(accepts_unlisted)
+}
+
+/// Returns the schemas of which a value matches one.
+fn choice(schema: &Value) -> Option<&Vec<Value>> {
+    ["anyOf", "oneOf"].into_iter().find_map(|keyword| schema.get(keyword)?.as_array())
+}
+
 /// Returns whether a value of a schema may have properties, at any depth, that the schema does not list.
 fn accepts_unlisted(schema: &Value) -> bool {
-    let parts = ["anyOf", "oneOf"].into_iter().find_map(|keyword| schema.get(keyword)?.as_array());
-    if let Some(parts) = parts {
+    if let Some(parts) = choice(schema) {
         return parts.iter().any(accepts_unlisted);
     }
     match schema.get("type").and_then(Value::as_str) {

@@ -91,6 +91,7 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::a_threshold(never("amount > 500"), Effect::Enforced)]
 #[case::a_threshold_that_names_a_tool(never("process_refund amount > 500"), Effect::Refused)]
 #[case::a_threshold_of_an_unknown_field(never("amuont > 500"), Effect::Refused)]
+#[case::a_threshold_of_a_field_that_is_like_no_other(never("total > 500"), Effect::Refused)]
 #[case::an_exception_without_approval(never("Never use process_refund unless asked"), Effect::Refused)]
 #[case::another_verb(never("Never call process_refund"), Effect::Enforced)]
 #[case::another_verb_and_a_prefix(never("Never run process_*"), Effect::Enforced)]

@@ -833,6 +833,36 @@ fn an_argument_that_neither_side_names_is_an_error(
     assert_eq!(errors(true).len(), found.iter().filter(closed).count());
 }
 
+#[rstest]
+#[case::other_arguments(json!({"type": "object", "properties": {"amount": {"type": "number"}}}), Severity::Error)]
+#[case::no_listed_arguments(json!({"type": "object"}), Severity::Error)]
+#[case::further_arguments(
+    json!({"type": "object", "properties": {"memo": {"type": "string"}}, "additionalProperties": true}), Severity::Error
+)]
+#[case::a_choice_of_arguments(
+    json!({"type": "object", "oneOf": [{"properties": {"memo": {"type": "string"}}}, {"properties": {"id": {"type": "string"}}}]}),
+    Severity::Error
+)]
+#[case::fields_that_nobody_lists(
+    json!({"type": "object", "properties": {"payment": {"type": "object"}}}), Severity::Warning
+)]
+#[case::a_schema_in_parts(json!({"type": "object", "allOf": [{"properties": {"memo": {"type": "string"}}}, {}]}), Severity::Warning)]
+fn a_threshold_of_an_argument_that_no_tool_has_is_an_error(#[case] schema: Value, #[case] severity: Severity) {
+    let found = |allow_unmatched: bool| {
+        let spec = json!({
+            "problem": {"statement": "Help with money"}, "mcpServer": {"service": {"name": "bank", "port": 8080}},
+            "policy": {"allowUnmatched": allow_unmatched, "guardrails": {"never": ["total > 500"]}},
+        });
+        let found = skill(&serde_json::from_value(spec).unwrap(), [("send_money", &schema)]);
+        found.into_iter().map(|finding| (finding.severity, finding.message, finding.hint)).collect::<Vec<_>>()
+    };
+    let message =
+        "no tool of the MCP server has an argument \"total\": the rule applies to no call without it".to_owned();
+    let hint = Some("if a tool has it, declare it in the tool's `inputs` in spec.tools".to_owned());
+    assert_eq!(found(false), [(severity, message.clone(), hint.clone())]);
+    assert_eq!(found(true), [(Severity::Warning, message, hint)]);
+}
+
 #[test]
 fn what_a_tool_with_effect_sends_has_a_default_already() {
     let tools = json!([{"name": "send_email", "sends": ["body"]}]);
