@@ -21,7 +21,7 @@ mod written;
 
 pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};
 pub use bloomery_cel::{Dialect, Earlier, Facts, Macro, NoFacts, Node};
-pub use defects::{Comparison, Defect, Examination, Form, ListUse, TextFault, text_fault, value_fault};
+pub use defects::{Comparison, Defect, Examination, Form, ListUse, TextFault, WrittenValue, text_fault, value_fault};
 pub use error::Error;
 pub(crate) use error::without_result;
 pub(crate) use kinds::Kinds;

@@ -37,14 +37,25 @@ pub struct Examination {
     pub unknown_fields: BTreeMap<String, Vec<String>>,
     /// The other fields within arguments and results.
     pub possible_fields: BTreeSet<String>,
-    /// The comparisons of an argument with a text or a number that the tool's schema does not allow, by the argument and the text.
-    pub impossible_texts: BTreeMap<(String, String), TextFault>,
-    /// The other comparisons of an argument with a text.
-    pub possible_texts: BTreeSet<(String, String)>,
+    /// The written values that the tool's schema does not allow.
+    pub impossible_values: BTreeMap<WrittenValue, TextFault>,
+    /// The other written values.
+    pub possible_values: BTreeSet<WrittenValue>,
     /// The uses of named lists.
     pub list_uses: Vec<ListUse>,
     /// The values of several types that are compared with constants, each by its argument or field.
     pub compared_kinds: BTreeMap<String, ComparedKinds>,
+}
+
+/// A text or a number with which the author compares an argument.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WrittenValue {
+    /// The argument, or the part of one.
+    pub path: String,
+    /// All values of the comparison. A list may have several, and one of them is enough for it to be true.
+    pub values: Vec<String>,
+    /// One of these values.
+    pub value: String,
 }
 
 /// The types of a value that is compared with constants.

@@ -7,8 +7,8 @@ use super::known_tools::KnownTools;
 use super::lists;
 use super::unmatched;
 use crate::condition::{
-    Condition, Defect, Dialect, Earlier, Examination, Kinds, ListUse, Macro, OneItem, Shape, Signature, Written,
-    written,
+    Condition, Defect, Dialect, Earlier, Examination, Kinds, ListUse, Macro, OneItem, Shape, Signature, TextFault,
+    Written, WrittenValue, written,
 };
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::cell::RefCell;
@@ -65,7 +65,7 @@ fn check(
     findings.extend(never_missing(written, &condition, &signatures));
     findings.extend(unknown_arguments(written, &condition, &tools, spec, known));
     findings.extend(unknown_fields(written, &examined, known));
-    findings.extend(impossible_texts(path, &examined));
+    findings.extend(impossible_values(path, &examined));
     findings.extend(other_kinds(path, &examined));
     findings.extend(vacuous(written, &condition));
     findings.extend(one_item(written, &condition));
@@ -171,12 +171,19 @@ fn is_of_result(written: &Written<'_>, field: &str) -> bool {
         || written.dialect == Dialect::Step && field.split(['.', '[']).any(|part| part == "result")
 }
 
-/// Finds the texts that an argument has in no tool of the rule.
-fn impossible_texts(path: &str, examined: &[Examination]) -> Vec<Finding> {
-    let is_possible = |key: &(String, String)| examined.iter().any(|of_tool| of_tool.possible_texts.contains(key));
-    let faults: BTreeMap<_, _> = examined.iter().flat_map(|of_tool| &of_tool.impossible_texts).collect();
-    let impossible = faults.into_iter().filter(|(key, _)| !is_possible(key));
-    impossible.map(|(_, fault)| lists::text_finding(path, fault)).collect()
+/// Finds the texts and numbers that an argument has in no tool of the rule. Of a list, another item may be possible.
+fn impossible_values(path: &str, examined: &[Examination]) -> Vec<Finding> {
+    let is_possible = |value: &WrittenValue| examined.iter().any(|of_tool| of_tool.possible_values.contains(value));
+    let has_possible = |written: &WrittenValue| {
+        let mut values = written.values.iter();
+        values.any(|value| is_possible(&WrittenValue { value: value.clone(), ..written.clone() }))
+    };
+    let faults: BTreeMap<_, _> = examined.iter().flat_map(|of_tool| &of_tool.impossible_values).collect();
+    let impossible = faults.into_iter().filter(|(written, _)| !is_possible(written));
+    let finding = |(written, fault): (&WrittenValue, &TextFault)| {
+        lists::text_finding(path, &TextFault { is_certain: !has_possible(written), ..fault.clone() })
+    };
+    impossible.map(finding).collect()
 }
 
 /// Warns of values that may have a type with which no comparison is true, so that the call passes.

@@ -29,9 +29,10 @@ fn skill_with(policy: &Value, declared: &Value) -> SkillSpec {
     serde_json::from_value(spec).unwrap()
 }
 
-/// Returns the tools of the fixture. The first one lists the schema of its results.
+/// Returns the tools of the fixture. The first one lists the schema of its results, and `process_refund` has an optional level.
 fn tools() -> Vec<ListedTool> {
     let mut tools = listed();
+    tools[2].input_schema["properties"]["level"] = json!({"type": "integer", "enum": [1, 2, 3]});
     tools[0].output_schema =
         Some(json!({"type": "object", "properties": {"verified": {"type": "boolean"}, "name": {"type": "string"}}}));
     tools
@@ -173,6 +174,12 @@ fn by_run(spec: SkillSpec) -> Effect {
 )]
 #[case::a_required_argument_that_is_missing(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!has(args.order_id)"}]}}), Effect::Refused
+)]
+#[case::a_list_without_a_possible_number(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!has(args.level) || level in [4, 5]"}]}}), Effect::Refused
+)]
+#[case::a_list_with_a_possible_number(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!has(args.level) || level in [3, 4]"}]}}), Effect::Enforced
 )]
 #[case::a_size_below_zero(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "size(order_id) < 0"}]}}), Effect::Refused

@@ -126,6 +126,11 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"approvals": [{"toolId": "send_*", "when": "level == 4"}]}), "spec.policy.approvals[0].when",
     "the comparison can never be true: level is never 4, only 1, 2, 3", None
 )]
+#[case::a_list_of_texts_that_the_schema_does_not_allow(
+    json!({"lists": {"modes": ["Fast"]}, "approvals": [{"toolId": "send_money", "when": "mode in lists.modes"}]}),
+    "spec.policy.lists.modes[0]", "the comparison can never be true: mode is never \"Fast\", only \"fast\", \"slow\"",
+    Some("write \"fast\"")
+)]
 #[case::the_end_of_another_host(
     json!({"approvals": [{"toolId": "send_email", "when": "!host(body).endsWith('own.com')"}]}), "spec.policy.approvals[0].when",
     "host() ends with \"own.com\" also for \"evil-own.com\": write host(...) == 'own.com' || host(...).endsWith('.own.com')", None
@@ -454,6 +459,34 @@ fn a_comparison_of_one_type_does_not_see_the_others(
     let messages: Vec<_> = found.iter().map(|finding| (finding.severity, finding.message.as_str())).collect();
     let message = expected.map(|value| format!("{value}, and then the comparison lets the call pass"));
     assert_eq!(messages, Vec::from_iter(message.as_deref().map(|message| (Severity::Warning, message))));
+}
+
+#[rstest]
+#[case::no_number("level in [4, 5]", &[(Severity::Error, "level is never 4"), (Severity::Error, "level is never 5")])]
+#[case::no_fraction("level in [1.5]", &[(Severity::Error, "level is never 1.5")])]
+#[case::one_number_of_two("!(level in [3, 4])", &[(Severity::Warning, "level is never 4")])]
+#[case::no_text("mode in ['fats', 'turbo']", &[(Severity::Error, "mode is never \"fats\""), (Severity::Error, "mode is never \"turbo\"")])]
+#[case::one_text_of_two("mode in ['slow', 'fats']", &[(Severity::Warning, "mode is never \"fats\"")])]
+#[case::one_text_of_a_choice("mode == (count > 5 ? 'slow' : 'fats')", &[(Severity::Warning, "mode is never \"fats\"")])]
+#[case::a_text_beside_the_list(
+    "mode in ['slow', 'fats'] || mode == 'fats'",
+    &[(Severity::Error, "mode is never \"fats\""), (Severity::Warning, "mode is never \"fats\"")]
+)]
+#[case::each_number("level in [1, 2.0]", &[])]
+#[case::another_argument("level in [4, count]", &[])]
+fn an_item_of_a_list_that_the_schema_does_not_allow_is_a_finding(
+    #[case] when: &str,
+    #[case] expected: &[(Severity, &str)],
+) {
+    let found = findings(&json!({"approvals": [{"toolId": "send_*", "when": when}]}));
+    let sentences: Vec<(Severity, &str)> = found
+        .iter()
+        .map(|finding| {
+            let sentence = finding.message.strip_prefix("the comparison can never be true: ").unwrap();
+            (finding.severity, sentence.split(',').next().unwrap())
+        })
+        .collect();
+    assert_eq!(sentences, expected);
 }
 
 /// Both tools have an amount.
