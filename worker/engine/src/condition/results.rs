@@ -53,7 +53,7 @@ mod tests {
 
     /// Returns the types of a field of a result. `None` if no result has the field.
     fn kinds(schema: &Value, names_all: bool, path: &str) -> Option<String> {
-        let declared = [serde_json::from_value(json!({"name": "note", "type": "string"})).unwrap()];
+        let declared: [OutputField; 1] = [serde_json::from_value(json!({"name": "note", "type": "string"})).unwrap()];
         let shape = of_output(schema, &declared, names_all);
         assert_eq!(shape.kinds, Kinds::ANY);
         shape.fields.part(path).map(|part| part.kinds.to_string())
