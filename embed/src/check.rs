@@ -45,7 +45,7 @@ fn engine_findings(
         lint::Severity::Error => Severity::Error,
         lint::Severity::Warning => Severity::Warning,
     };
-    let listed = tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
+    let listed = tools.iter().map(lint::ServerTool::from);
     let mut spec = draft.spec.clone();
     // A list that the file cannot fill has a finding of its own, or its ConfigMap is in the cluster.
     let _ = lists::resolve(&mut spec, config_maps);

@@ -186,8 +186,7 @@ async fn list(client: mcp::Client, revision: &Revision, until: Instant) -> Resul
 /// Pins the listed tools, and compiles the rules of the Skill against them, as a Job does.
 fn report_of(part: ProbePart, revision: &Revision, listed: &[ListedTool]) -> ProbeReport {
     let ProbePart { skill, pod, subject, report: _, external_mcp: _ } = part;
-    let tools = listed.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
-    let errors = lint::rule_errors(&revision.spec, tools);
+    let errors = lint::rule_errors(&revision.spec, listed.iter().map(lint::ServerTool::from));
     let more = errors.len().saturating_sub(MAX_RULE_ERRORS);
     let texts = errors.iter().take(MAX_RULE_ERRORS).map(|error| bounded(&error.to_string(), MAX_RULE_ERROR_BYTES));
     ProbeReport {

@@ -77,10 +77,9 @@ impl Catalogue {
         self.tools.as_ref()?.iter().find(|tool| tool.alias == alias)
     }
 
-    /// Returns the tools of the server, each with the schema of its arguments.
-    pub fn server_tools(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let tools = self.tools.iter().flatten().filter(|tool| tool.source == ToolSource::Server);
-        tools.map(|tool| (tool.name.as_str(), &tool.input_schema))
+    /// Returns the tools of the server.
+    pub fn server_tools(&self) -> impl Iterator<Item = &CatalogueTool> {
+        self.tools.iter().flatten().filter(|tool| tool.source == ToolSource::Server)
     }
 
     /// The tools that the model sees.

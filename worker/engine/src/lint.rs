@@ -26,6 +26,7 @@ mod unmatched;
 mod workflows;
 
 pub use finding::{Finding, Severity};
+pub use known_tools::ServerTool;
 pub use reach::server_tools;
 
 use crate::rules::expectations::{self, Omission};
@@ -36,9 +37,9 @@ use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
 use known_tools::KnownTools;
 use serde_json::Value;
 
-/// Returns the findings about a Skill: errors first, then in the order of its fields. `listed` are the tools of its MCP server, each
-/// with the schema of its arguments. They are empty if the server's tools are not known.
-pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Vec<Finding> {
+/// Returns the findings about a Skill: errors first, then in the order of its fields. `listed` are the tools of its MCP server. They are
+/// empty if the server's tools are not known.
+pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = ServerTool<'t>>) -> Vec<Finding> {
     let mut findings = check_persona(spec);
     findings.extend(names::findings(spec));
     findings.extend(endpoints::findings(spec));
@@ -59,7 +60,7 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
 
 /// Returns the errors in the rules of a Skill, given the tools of its MCP server. A Job begins only without them: each is a rule that
 /// does not apply to the calls that its author means.
-pub fn rule_errors<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Vec<Finding> {
+pub fn rule_errors<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = ServerTool<'t>>) -> Vec<Finding> {
     let known = KnownTools::new(spec, listed);
     let mut findings = rule_findings(spec, guardrails::compile_all(spec, &known), &known);
     findings.retain(|finding| finding.severity == Severity::Error);

@@ -33,18 +33,29 @@ pub enum Defect {
 pub struct Examination {
     /// The defects.
     pub defects: Vec<Defect>,
-    /// The fields within arguments that the tool does not have, such as `address.zip`, each with the names of its fields.
+    /// The fields within arguments and results that do not exist, such as `address.zip`, each with the names of those that do.
     pub unknown_fields: BTreeMap<String, Vec<String>>,
-    /// The fields within arguments that the tool has or may have.
+    /// The other fields within arguments and results.
     pub possible_fields: BTreeSet<String>,
-    /// The comparisons of an argument with a text or a number that the tool's schema does not allow, by the argument and the text.
-    pub impossible_texts: BTreeMap<(String, String), TextFault>,
-    /// The other comparisons of an argument with a text.
-    pub possible_texts: BTreeSet<(String, String)>,
+    /// The written values that the tool's schema does not allow.
+    pub impossible_values: BTreeMap<WrittenValue, TextFault>,
+    /// The other written values.
+    pub possible_values: BTreeSet<WrittenValue>,
     /// The uses of named lists.
     pub list_uses: Vec<ListUse>,
     /// The values of several types that are compared with constants, each by its argument or field.
     pub compared_kinds: BTreeMap<String, ComparedKinds>,
+}
+
+/// A text or a number with which the author compares an argument.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WrittenValue {
+    /// The argument, or the part of one.
+    pub path: String,
+    /// All values of the comparison. A list may have several, and one of them is enough for it to be true.
+    pub values: Vec<String>,
+    /// One of these values.
+    pub value: String,
 }
 
 /// The types of a value that is compared with constants.
@@ -78,12 +89,18 @@ pub struct ListUse {
 }
 
 impl Condition {
-    /// Examines the condition for a tool with these arguments. Other arguments may have any type. `earlier` returns the arguments that
-    /// earlier calls of a tool may have, by a name or a prefix. `allows` says whether calls pass if the condition is true. Otherwise,
-    /// they pass if it is false.
-    pub(crate) fn examine(&self, signature: &Signature, earlier: &dyn Fn(&str) -> Fields, allows: bool) -> Examination {
+    /// Examines the condition for a tool with these arguments. Other arguments may have any type. `tool` is the name or the prefix in the
+    /// rule. `earlier` returns what is known about the earlier calls or the results of a tool, by a name or a prefix. `allows` says whether
+    /// calls pass if the condition is true. Otherwise, they pass if it is false.
+    pub(crate) fn examine(
+        &self,
+        signature: &Signature,
+        tool: &str,
+        earlier: &dyn Fn(Earlier, &str) -> Shape,
+        allows: bool,
+    ) -> Examination {
         let mut inference =
-            Inference { signature, earlier, items: Vec::new(), passes_if: None, found: Examination::default() };
+            Inference { signature, tool, earlier, items: Vec::new(), passes_if: None, found: Examination::default() };
         inference.check_bool(self.program.root(), Some(allows));
         inference.found
     }
@@ -93,7 +110,8 @@ impl Condition {
 /// any type.
 struct Inference<'a> {
     signature: &'a Signature,
-    earlier: &'a dyn Fn(&str) -> Fields,
+    tool: &'a str,
+    earlier: &'a dyn Fn(Earlier, &str) -> Shape,
     /// The items of the enclosing macros, the outermost first.
     items: Vec<Part>,
     /// The value of the next part with which more calls pass. `None` if it is not known.
@@ -113,10 +131,12 @@ impl Inference<'_> {
             Node::Arguments => Part::of_kinds(Kinds::MAP),
             Node::Argument(name) => self.argument(name),
             Node::Item(at) => self.items.get(*at).cloned().unwrap_or_else(Part::any),
-            Node::Result => Part::any(),
+            Node::Result => Part::of_shape(&(self.earlier)(Earlier::Results, self.tool), "result".to_owned()),
             Node::Step(name) => self.step(name),
-            Node::Earlier(Earlier::Calls, tool) => self.calls(tool),
-            Node::Earlier(Earlier::Results, _) => Part::list(None),
+            Node::Earlier(earlier, tool) => {
+                let shape = (self.earlier)(*earlier, tool);
+                Part::list(Some(Part::of_shape(&shape, format!("{earlier}('{tool}')[]"))))
+            }
             Node::NamedList(name) => self.named_list(name),
             Node::List(items) => {
                 let items: Vec<Part> = items.iter().map(|item| self.infer(item)).collect();
@@ -167,11 +187,6 @@ impl Inference<'_> {
         Part::of_kinds(Kinds::BOOL)
     }
 
-    fn calls(&self, tool: &str) -> Part {
-        let fields = (self.earlier)(tool);
-        Part::list(Some(Part::of_shape(&Shape::object(fields), format!("calls('{tool}')[]"))))
-    }
-
     fn named_list(&mut self, name: &str) -> Part {
         self.found.list_uses.push(ListUse { name: name.to_owned(), comparisons: Vec::new(), values: Vec::new() });
         Part::list(Some(Part::of_texts(Texts::OfList(self.found.list_uses.len() - 1))))
@@ -202,9 +217,9 @@ impl Inference<'_> {
     }
 
     fn step(&self, name: &str) -> Part {
-        let fields = [("args", Shape::object((self.earlier)(name))), ("result", Shape::of_kinds(Kinds::ANY))];
-        let known = fields.into_iter().map(|(name, shape)| (name.to_owned(), shape)).collect();
-        let fields = Fields { known: Arc::new(known), are_all: true };
+        let fields = [("args", Earlier::Calls), ("result", Earlier::Results)];
+        let known = fields.map(|(field, earlier)| (field.to_owned(), (self.earlier)(earlier, name)));
+        let fields = Fields { known: Arc::new(known.into()), are_all: true };
         Part::of_shape(&Shape::object(fields), format!("steps.{name}"))
     }
 

@@ -49,7 +49,7 @@ impl Shape {
     }
 
     /// Returns a value that is one or the other.
-    fn or(self, other: Self) -> Self {
+    pub(crate) fn or(self, other: Self) -> Self {
         let kinds = self.kinds | other.kinds;
         let is_positive = (self.is_positive || !self.kinds.may_be(Kinds::NUMBER))
             && (other.is_positive || !other.kinds.may_be(Kinds::NUMBER));

@@ -7,8 +7,8 @@ use super::known_tools::KnownTools;
 use super::lists;
 use super::unmatched;
 use crate::condition::{
-    Condition, Defect, Dialect, Earlier, Examination, Fields, Kinds, ListUse, Macro, OneItem, Signature, Written,
-    written,
+    Condition, Defect, Dialect, Earlier, Examination, Kinds, ListUse, Macro, OneItem, Shape, Signature, TextFault,
+    Written, WrittenValue, written,
 };
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::cell::RefCell;
@@ -17,9 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let mut list_uses = Vec::new();
     // Each pattern is looked up once, and not for each tool of each rule.
-    let merged: RefCell<BTreeMap<String, Fields>> = RefCell::default();
-    let earlier =
-        |tool: &str| merged.borrow_mut().entry(tool.to_owned()).or_insert_with(|| known.fields_of(tool)).clone();
+    let merged: RefCell<BTreeMap<String, Shape>> = RefCell::default();
+    let earlier = |earlier: Earlier, tool: &str| {
+        let key = format!("{earlier}('{tool}')");
+        merged.borrow_mut().entry(key).or_insert_with(|| known.earlier(earlier, tool)).clone()
+    };
     let mut findings: Vec<Finding> =
         written(spec).iter().flat_map(|written| check(written, spec, known, &earlier, &mut list_uses)).collect();
     findings.extend(lists::findings(spec, &list_uses));
@@ -32,7 +34,7 @@ fn check(
     written: &Written<'_>,
     spec: &SkillSpec,
     known: &KnownTools,
-    earlier: &dyn Fn(&str) -> Fields,
+    earlier: &dyn Fn(Earlier, &str) -> Shape,
     list_uses: &mut Vec<ListUse>,
 ) -> Vec<Finding> {
     let path = written.path.as_str();
@@ -47,7 +49,7 @@ fn check(
     let mut findings: Vec<Finding> = Vec::new();
     let mut examined: Vec<Examination> = Vec::new();
     for &signature in &signatures {
-        let mut examination = condition.examine(signature, earlier, written.allows);
+        let mut examination = condition.examine(signature, written.tool, earlier, written.allows);
         for defect in examination.defects.drain(..) {
             let finding = defect_finding(path, defect, &condition, signature);
             // Several tools of a pattern may have the same arguments.
@@ -63,7 +65,7 @@ fn check(
     findings.extend(never_missing(written, &condition, &signatures));
     findings.extend(unknown_arguments(written, &condition, &tools, spec, known));
     findings.extend(unknown_fields(written, &examined, known));
-    findings.extend(impossible_texts(path, &examined));
+    findings.extend(impossible_values(path, &examined));
     findings.extend(other_kinds(path, &examined));
     findings.extend(vacuous(written, &condition));
     findings.extend(one_item(written, &condition));
@@ -132,7 +134,7 @@ fn unanchored(written: &Written<'_>, condition: &Condition) -> Vec<Finding> {
     condition.passing_by_a_part(written.allows).into_iter().map(finding).collect()
 }
 
-/// Finds the fields within arguments that no tool of the rule has. A condition about such a field may never be true.
+/// Finds the fields within arguments and results that do not exist. A condition about such a field may never be true.
 fn unknown_fields(written: &Written<'_>, examined: &[Examination], known: &KnownTools) -> Vec<Finding> {
     let Written { path, tool, .. } = written;
     let is_possible = |field: &str| examined.iter().any(|of_tool| of_tool.possible_fields.contains(field));
@@ -142,20 +144,46 @@ fn unknown_fields(written: &Written<'_>, examined: &[Examination], known: &Known
         if is_possible(field) || !seen.insert(field) {
             continue;
         }
-        let message = format!("no tool that {tool:?} matches has a field {field:?}");
+        let of_result = is_of_result(written, field);
+        let message = if of_result {
+            format!("no output schema names the field {field:?}")
+        } else {
+            format!("no tool that {tool:?} matches has a field {field:?}")
+        };
         let finding = if known.is_complete() { Finding::error(path, message) } else { Finding::warning(path, message) };
         let name = field.rsplit('.').next().unwrap_or_default();
-        findings.push(finding.nearest(name, names.iter().map(String::as_str)));
+        let finding = finding.nearest(name, names.iter().map(String::as_str));
+        findings.push(if of_result && finding.hint.is_none() {
+            let names = names.join(", ");
+            finding.hint(format!(
+                "name one of {names}; if the schema accepts other fields, declare the field in `output` of the tool in spec.tools"
+            ))
+        } else {
+            finding
+        });
     }
     findings
 }
 
-/// Finds the texts that an argument has in no tool of the rule.
-fn impossible_texts(path: &str, examined: &[Examination]) -> Vec<Finding> {
-    let is_possible = |key: &(String, String)| examined.iter().any(|of_tool| of_tool.possible_texts.contains(key));
-    let faults: BTreeMap<_, _> = examined.iter().flat_map(|of_tool| &of_tool.impossible_texts).collect();
-    let impossible = faults.into_iter().filter(|(key, _)| !is_possible(key));
-    impossible.map(|(_, fault)| lists::text_finding(path, fault)).collect()
+/// Returns whether a field is that of a result, and not of the arguments of a call.
+fn is_of_result(written: &Written<'_>, field: &str) -> bool {
+    field.starts_with("results(")
+        || written.dialect == Dialect::Step && field.split(['.', '[']).any(|part| part == "result")
+}
+
+/// Finds the texts and numbers that an argument has in no tool of the rule. Of a list, another item may be possible.
+fn impossible_values(path: &str, examined: &[Examination]) -> Vec<Finding> {
+    let is_possible = |value: &WrittenValue| examined.iter().any(|of_tool| of_tool.possible_values.contains(value));
+    let has_possible = |written: &WrittenValue| {
+        let mut values = written.values.iter();
+        values.any(|value| is_possible(&WrittenValue { value: value.clone(), ..written.clone() }))
+    };
+    let faults: BTreeMap<_, _> = examined.iter().flat_map(|of_tool| &of_tool.impossible_values).collect();
+    let impossible = faults.into_iter().filter(|(written, _)| !is_possible(written));
+    let finding = |(written, fault): (&WrittenValue, &TextFault)| {
+        lists::text_finding(path, &TextFault { is_certain: !has_possible(written), ..fault.clone() })
+    };
+    impossible.map(finding).collect()
 }
 
 /// Warns of values that may have a type with which no comparison is true, so that the call passes.

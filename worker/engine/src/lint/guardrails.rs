@@ -1,7 +1,7 @@
 //! The lint of guardrails: rules that read as if they were enforced, duplicates, and rules without room in the prompt.
 
 use super::finding::Finding;
-use super::known_tools::KnownTools;
+use super::known_tools::{KnownTools, allows_unmatched};
 use super::reading::{self, Known};
 use super::unmatched;
 use crate::condition::Kinds;
@@ -103,7 +103,7 @@ fn check_fault(
         Fault::NoTool(tool) if !reads_as_tool(tool) && !words.has_same_letters(tool) => {
             Some(Finding::warning(path, message()).nearest(tool, known.names()))
         }
-        Fault::NoTool(_) if unmatched::allows_unmatched(spec) => None,
+        Fault::NoTool(_) if allows_unmatched(spec) => None,
         Fault::NoTool(tool) => {
             let message =
                 format!("no tool of the MCP server matches {tool:?}: the rule {} protects nothing", quoted(rule));
@@ -119,9 +119,8 @@ fn not_enforced(path: &str, message: impl AsRef<str>, is_certain: bool) -> Findi
 
 fn check_rule(path: &str, rule: &Rule, spec: &SkillSpec, (known, words): (&KnownTools, &Known<'_>)) -> Option<Finding> {
     let reading = rule.stays_text.then(|| reading::not_enforced(rule, words)).flatten();
-    let is_certain = reading.as_ref().is_some_and(|reading| reading.is_meant)
-        && known.is_complete()
-        && !unmatched::allows_unmatched(spec);
+    let is_certain =
+        reading.as_ref().is_some_and(|reading| reading.is_meant) && known.is_complete() && !allows_unmatched(spec);
     if rule.has_exception() {
         return check_exception(path, rule, reading.is_some(), is_certain);
     }
@@ -202,9 +201,8 @@ fn unknown_field(path: &str, field: &str, spec: &SkillSpec, known: &KnownTools) 
         if known.is_complete() { "of the MCP server has an argument" } else { "in spec.tools declares an input" };
     let message = format!("no tool {whose} {field:?}: the rule applies to no call without it");
     let is_typo = fields.iter().any(|known| is_near(field, known));
-    let is_certain = known.is_complete()
-        && (is_typo || is_tool || !known.may_have_other_fields())
-        && !unmatched::allows_unmatched(spec);
+    let is_certain =
+        known.is_complete() && (is_typo || is_tool || !known.may_have_other_fields()) && !allows_unmatched(spec);
     let finding = not_enforced(path, message, is_certain);
     if is_tool {
         return Some(finding.hint(format!("{field} is a tool: write toolId and when in spec.policy.approvals")));

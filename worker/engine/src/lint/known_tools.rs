@@ -1,19 +1,45 @@
 //! The tools against which the lint checks the rules of a Skill.
 
-use crate::condition::{Fields, Signature};
+use crate::condition::{Earlier, Fields, Kinds, Shape, Signature, of_output};
 use crate::core_tools;
 use crate::rules::features;
 use crate::schema::{has_other_properties, property_names};
+use crate::tool::{CatalogueTool, ListedTool};
 use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{BankUse, ResourceType, SkillSpec};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The tools that are known, and what is known about their arguments.
+/// A tool that an MCP server lists: the parts of its definition on which rules depend.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerTool<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The schema of the arguments.
+    pub arguments: &'a Value,
+    /// The schema of the structured output, if the server lists one.
+    pub output: Option<&'a Value>,
+}
+
+impl<'a> From<&'a ListedTool> for ServerTool<'a> {
+    fn from(tool: &'a ListedTool) -> Self {
+        Self { name: &tool.name, arguments: &tool.input_schema, output: tool.output_schema.as_ref() }
+    }
+}
+
+impl<'a> From<&'a CatalogueTool> for ServerTool<'a> {
+    fn from(tool: &'a CatalogueTool) -> Self {
+        Self { name: &tool.name, arguments: &tool.input_schema, output: tool.output_schema.as_ref() }
+    }
+}
+
+/// The tools that are known, and what is known about their arguments and results.
 #[derive(Debug)]
 pub(super) struct KnownTools {
     tools: BTreeMap<String, Signature>,
+    /// The results of the tools whose server lists the schema of their output.
+    results: BTreeMap<String, Shape>,
     /// The names of all arguments, and of the fields within them. Without the server's list, those that the Skill declares.
     fields: BTreeSet<String>,
     /// Whether an argument of a server's tool may have fields that no schema lists.
@@ -25,20 +51,24 @@ pub(super) struct KnownTools {
 impl KnownTools {
     /// Returns the core tools, the scripts, and the tools in the server's list. Without a list, or if it is empty, returns those that the
     /// Skill declares instead. A server without tools has none that a rule could miss.
-    pub(super) fn new<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Self {
+    pub(super) fn new<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = ServerTool<'t>>) -> Self {
         let (core, scripts) = (core_tools(spec), scripts::tools_of(spec));
         let of_scripts: Value = serde_json::from_str(scripts::INPUT_SCHEMA).unwrap_or_default();
         let mut schemas: BTreeMap<&str, &Value> = core.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
+        let mut results = BTreeMap::new();
         let (mut is_complete, mut may_have_other_fields) = (false, false);
-        for (name, schema) in listed.into_iter().filter(|(name, _)| !core_tools::is_reserved(name)) {
-            schemas.insert(name, schema);
+        let listed = listed.into_iter().filter(|tool| !core_tools::is_reserved(tool.name));
+        for ServerTool { name, arguments, output } in listed {
+            schemas.insert(name, arguments);
             is_complete = true;
-            may_have_other_fields |= accepts_unlisted(schema);
+            may_have_other_fields |= may_have_fields(arguments);
+            results.extend(output.map(|output| (name.to_owned(), result(spec, name, output))));
         }
         // A script wins over a tool of the server.
         for name in scripts.keys() {
             schemas.insert(name, &of_scripts);
-            may_have_other_fields |= accepts_unlisted(&of_scripts);
+            results.remove(name);
+            may_have_other_fields |= may_have_fields(&of_scripts);
         }
         is_complete &= !scripts::has_unread(spec);
         let signature =
@@ -54,7 +84,7 @@ impl KnownTools {
             }
             spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.clone()).collect()
         };
-        Self { tools, fields, may_have_other_fields, is_complete }
+        Self { tools, results, fields, may_have_other_fields, is_complete }
     }
 
     /// Returns whether these are all tools that a Job can have.
@@ -77,10 +107,20 @@ impl KnownTools {
         self.may_have_other_fields
     }
 
-    /// Returns the arguments that a call of any tool whose name a pattern matches may have.
-    pub(super) fn fields_of(&self, pattern: &str) -> Fields {
-        let tools = self.matching(pattern).map(|(_, signature)| signature.fields().clone());
-        tools.reduce(Fields::or).unwrap_or_default()
+    /// Returns what is known about the arguments of the earlier calls, or about the results, of the tools whose name a pattern matches.
+    pub(super) fn earlier(&self, earlier: Earlier, pattern: &str) -> Shape {
+        let anything = || Shape::of_kinds(Kinds::ANY);
+        let tools = self.matching(pattern);
+        match earlier {
+            Earlier::Calls => {
+                let arguments = tools.map(|(_, signature)| signature.fields().clone());
+                Shape::object(arguments.reduce(Fields::or).unwrap_or_default())
+            }
+            Earlier::Results => {
+                let results = tools.map(|(name, _)| self.results.get(name).cloned().unwrap_or_else(anything));
+                results.reduce(Shape::or).unwrap_or_else(anything)
+            }
+        }
     }
 
     /// Returns the tools whose name a pattern matches.
@@ -88,6 +128,17 @@ impl KnownTools {
         let tools = self.tools.iter().filter(move |(name, _)| matches(pattern, name));
         tools.map(|(name, signature)| (name.as_str(), signature))
     }
+}
+
+/// Returns whether a Skill allows rules that match no tool.
+pub(super) fn allows_unmatched(spec: &SkillSpec) -> bool {
+    spec.policy.as_ref().and_then(|policy| policy.allow_unmatched) == Some(true)
+}
+
+/// Returns what is known about the results of a tool whose server lists the schema of its output.
+fn result(spec: &SkillSpec, tool: &str, output: &Value) -> Shape {
+    let declared = spec.declaration_of(tool).and_then(|declared| declared.output.as_ref());
+    of_output(output, declared.map_or(&[], |declared| &declared.fields), !allows_unmatched(spec))
 }
 
 /// Returns the core tools that a Job of the Skill can have, each with the schema of its arguments. A rule about another one would protect
@@ -110,10 +161,25 @@ fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
     tools.map(|tool| (tool.name, tool.input_schema)).collect()
 }
 
+/// Returns whether an argument in a schema may have fields that the schema does not list. Further arguments do not count: a rule needs an
+/// argument that the schema or the Skill names.
+fn may_have_fields(schema: &Value) -> bool {
+    let of_parts = match choice(schema) {
+        Some(parts) => parts.iter().any(may_have_fields),
+        None => has_other_properties(schema),
+    };
+    let mut properties = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    of_parts || properties.any(accepts_unlisted)
+}
+
+/// Returns the schemas of which a value matches one.
+fn choice(schema: &Value) -> Option<&Vec<Value>> {
+    ["anyOf", "oneOf"].into_iter().find_map(|keyword| schema.get(keyword)?.as_array())
+}
+
 /// Returns whether a value of a schema may have properties, at any depth, that the schema does not list.
 fn accepts_unlisted(schema: &Value) -> bool {
-    let parts = ["anyOf", "oneOf"].into_iter().find_map(|keyword| schema.get(keyword)?.as_array());
-    if let Some(parts) = parts {
+    if let Some(parts) = choice(schema) {
         return parts.iter().any(accepts_unlisted);
     }
     match schema.get("type").and_then(Value::as_str) {

@@ -17,8 +17,13 @@ pub(super) fn findings(spec: &SkillSpec, uses: &[ListUse]) -> Vec<Finding> {
             let message = "the list is empty, so each comparison with it has the same result";
             findings.push(Finding::error(&path, message).hint("add a text, or remove the list from the conditions"));
         }
+        let is_useless =
+            !uses.is_empty() && texts.iter().all(|text| uses.iter().all(|of| impossible_value(text, of).is_some()));
         let faults = texts.iter().enumerate().filter_map(|(at, text)| Some((at, fault(text, &uses)?)));
-        findings.extend(faults.map(|(at, fault)| text_finding(&format!("{path}[{at}]"), &fault)));
+        findings.extend(faults.map(|(at, fault)| {
+            let is_certain = fault.is_certain || is_useless;
+            text_finding(&format!("{path}[{at}]"), &TextFault { is_certain, ..fault })
+        }));
     }
     findings
 }

@@ -91,6 +91,7 @@ fn first_word(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lint::ServerTool;
     use rstest::rstest;
     use serde_json::{Value, json};
 
@@ -117,7 +118,8 @@ mod tests {
     /// Returns the number of findings for a server with two tools.
     fn found(spec: Value) -> usize {
         let (spec, schema) = (serde_json::from_value(spec).unwrap(), json!({"type": "object"}));
-        let known = KnownTools::new(&spec, [("get_payees", &schema), ("wire_money", &schema)]);
+        let listed = ["get_payees", "wire_money"].map(|name| ServerTool { name, arguments: &schema, output: None });
+        let known = KnownTools::new(&spec, listed);
         findings(&spec, &known).len()
     }
 }

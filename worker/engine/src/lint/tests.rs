@@ -1,4 +1,5 @@
 mod agreement;
+mod results;
 mod scripts;
 mod sentences;
 mod with_tools;
@@ -7,6 +8,20 @@ use super::*;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
+
+/// Returns the findings about a Skill whose server lists these tools, each with the schema of its arguments.
+fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Vec<Finding> {
+    super::skill(spec, listed.into_iter().map(without_output))
+}
+
+/// Returns the errors in the rules of a Skill whose server lists these tools, each with the schema of its arguments.
+fn rule_errors<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Vec<Finding> {
+    super::rule_errors(spec, listed.into_iter().map(without_output))
+}
+
+fn without_output<'t>((name, arguments): (&'t str, &'t Value)) -> ServerTool<'t> {
+    ServerTool { name, arguments, output: None }
+}
 
 /// Returns the findings about a Skill whose server is not known.
 fn declared_only(spec: &SkillSpec) -> Vec<Finding> {

@@ -1,7 +1,7 @@
 //! Finds rules that name a tool that does not exist: such a rule protects nothing.
 
 use super::finding::{Finding, Severity};
-use super::known_tools::KnownTools;
+use super::known_tools::{KnownTools, allows_unmatched};
 use crate::condition::Signature;
 use crate::core_tools;
 use crate::rules::guardrail::reads_as_tool;
@@ -117,11 +117,6 @@ pub(super) fn with_remedy(finding: Finding, name: &str, known: &KnownTools) -> F
     } else {
         "correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true"
     })
-}
-
-/// Returns whether a Skill allows rules that match no tool.
-pub(super) fn allows_unmatched(spec: &SkillSpec) -> bool {
-    spec.policy.as_ref().and_then(|policy| policy.allow_unmatched) == Some(true)
 }
 
 fn undeclared(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {

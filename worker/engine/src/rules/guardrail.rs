@@ -91,6 +91,7 @@ pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
     let compiled = sentence
         .compile_exception(catalogue)
         .or_else(|| sentence.compile_tool_deny(catalogue))
+        .or_else(|| sentence.compile_softer_deny(catalogue))
         .or_else(|| sentence.compile_threshold())
         .or_else(|| sentence.compile_approval(catalogue))
         .unwrap_or_default();

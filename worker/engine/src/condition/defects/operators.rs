@@ -1,8 +1,8 @@
 //! Operators and functions: the types of their operands, and the texts that the author compares with.
 
 use super::part::{Part, Texts};
-use super::texts::{number_fault, order_fault, value_fault};
-use super::{ComparedKinds, Comparison, Defect, Form, Inference, text_fault};
+use super::texts::{TextFault, number_fault, order_fault, value_fault};
+use super::{ComparedKinds, Comparison, Defect, Form, Inference, WrittenValue, text_fault};
 use crate::condition::kinds::Kinds;
 use crate::condition::limits::number;
 use bloomery_cel::{Function, Node, Operator};
@@ -62,13 +62,16 @@ impl Inference<'_> {
                 let lets_pass = passes_if == Some(operator == Operator::Unequal);
                 if is_scalar(right) {
                     self.note_kinds(of_left, of_right.kinds, lets_pass);
-                    self.check_number(of_left, right);
+                    self.check_numbers(of_left, std::slice::from_ref(right));
                 } else if is_scalar(left) {
                     self.note_kinds(of_right, of_left.kinds, lets_pass);
-                    self.check_number(of_right, left);
+                    self.check_numbers(of_right, std::slice::from_ref(left));
                 }
             }
             Operator::In => {
+                if let Node::List(items) = right {
+                    self.check_numbers(of_left, items);
+                }
                 if matches!(right, Node::List(_) | Node::NamedList(_)) {
                     self.note_kinds(of_left, of_right.item().kinds, passes_if == Some(false));
                 }
@@ -78,18 +81,32 @@ impl Inference<'_> {
         }
     }
 
-    /// Records whether a value can have the number that the author wrote. Another tool of the rule may allow other numbers.
-    fn check_number(&mut self, value: &Part, written: &Node) {
-        let Some(written) = number(written).filter(|_| !value.path.is_empty() && !value.is_absent) else { return };
-        let key = (value.path.clone(), written.to_string());
-        let is_written =
-            |allowed: &Number| allowed.as_f64().is_none_or(|allowed| (allowed - written).abs() < f64::EPSILON);
-        match &value.numbers {
-            Some(allowed) if !allowed.is_empty() && !allowed.iter().any(is_written) => {
-                self.found.impossible_texts.insert(key, number_fault(&value.path, written, allowed));
+    /// Records whether a value can have one of the numbers that the author wrote, if all of them are numbers.
+    fn check_numbers(&mut self, value: &Part, written: &[Node]) {
+        let Some(written) = written.iter().map(number).collect::<Option<Vec<f64>>>() else { return };
+        let values: Vec<String> = written.iter().map(f64::to_string).collect();
+        for number in written {
+            let is_written =
+                |allowed: &Number| allowed.as_f64().is_none_or(|allowed| (allowed - number).abs() < f64::EPSILON);
+            let allowed =
+                value.numbers.as_ref().filter(|allowed| !allowed.is_empty() && !allowed.iter().any(is_written));
+            let fault = allowed.map(|allowed| number_fault(&value.path, number, allowed));
+            self.note_value(value, &values, number.to_string(), fault);
+        }
+    }
+
+    /// Records whether a value can be one of several written values. Another tool of the rule may allow other values.
+    fn note_value(&mut self, compared: &Part, values: &[String], value: String, fault: Option<TextFault>) {
+        if compared.path.is_empty() || compared.is_absent {
+            return;
+        }
+        let written = WrittenValue { path: compared.path.clone(), values: values.to_vec(), value };
+        match fault {
+            Some(fault) => {
+                self.found.impossible_values.insert(written, fault);
             }
-            _ => {
-                self.found.possible_texts.insert(key);
+            None => {
+                self.found.possible_values.insert(written);
             }
         }
     }
@@ -185,30 +202,23 @@ impl Inference<'_> {
         }
     }
 
-    /// Records whether a value can have the texts that the author wrote. Another tool of the rule may allow other values.
+    /// Records whether a value can have one of the texts that the author wrote.
     fn check_values(&mut self, value: &Part, texts: &Texts, comparison: Comparison) {
         let texts = match texts {
             Texts::Written(texts) => texts,
             Texts::OfList(at) => return self.note_values(value, *at, comparison),
             Texts::NotConstant => return,
         };
-        if value.path.is_empty() || value.is_absent {
-            return;
-        }
         for text in texts.iter().filter(|text| !text.is_empty()) {
-            let key = (value.path.clone(), text.clone());
             let is_allowed = |allowed: &str| match comparison {
                 Comparison::Whole => allowed == text,
                 Comparison::Part | Comparison::PassingPart | Comparison::End => allowed.contains(text.as_str()),
             };
-            match &value.allowed {
-                Some(allowed) if !allowed.is_empty() && !allowed.iter().any(|allowed| is_allowed(allowed)) => {
-                    self.found.impossible_texts.insert(key, value_fault(&value.path, text, allowed));
-                }
-                _ => {
-                    self.found.possible_texts.insert(key);
-                }
-            }
+            let allowed = value.allowed.as_ref();
+            let allowed =
+                allowed.filter(|allowed| !allowed.is_empty() && !allowed.iter().any(|allowed| is_allowed(allowed)));
+            let fault = allowed.map(|allowed| value_fault(&value.path, text, allowed));
+            self.note_value(value, texts, text.clone(), fault);
         }
     }
 

@@ -90,9 +90,13 @@ impl Part {
 
     /// Returns the items of a macro over this part: those of a list, or the names of fields.
     pub(super) fn item_of_macro(&self) -> Self {
-        match (self.kinds.may_be(Kinds::LIST), self.kinds.may_be(Kinds::MAP)) {
-            (true, false) => self.item(),
-            (false, true) => Self::of_kinds(Kinds::TEXT),
+        match (self.kinds.may_be(Kinds::LIST), self.kinds.may_be(Kinds::MAP), &self.items) {
+            (true, false, _) => self.item(),
+            (false, true, _) => Self::of_kinds(Kinds::TEXT),
+            // A name has no fields, so those of the items are all that it can have.
+            (true, true, Some(items)) => {
+                Self { kinds: items.kinds | Kinds::TEXT, allowed: None, numbers: None, ..(**items).clone() }
+            }
             _ => Self::any(),
         }
     }

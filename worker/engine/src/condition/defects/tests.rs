@@ -1,7 +1,7 @@
 //! The defects of conditions. A property checks that each reported defect exists for every call.
 
 use super::*;
-use crate::condition::Error;
+use crate::condition::{Dialect, Error, of_output};
 use bloomery_cel::Error as CelError;
 use bloomery_crds::v1alpha1::ToolInput;
 use proptest::prelude::*;
@@ -17,8 +17,16 @@ fn declared() -> Signature {
     Signature::declared(&inputs)
 }
 
+/// Nothing is known about earlier calls and results.
+fn unknown(earlier: Earlier, _tool: &str) -> Shape {
+    match earlier {
+        Earlier::Calls => Shape::object(Fields::default()),
+        Earlier::Results => Shape::of_kinds(Kinds::ANY),
+    }
+}
+
 fn examine(text: &str, signature: &Signature) -> Examination {
-    Condition::compile(text).unwrap().examine(signature, &|_| Fields::default(), true)
+    Condition::compile(text).unwrap().examine(signature, "pay", &unknown, true)
 }
 
 fn defects(text: &str) -> Vec<Defect> {
@@ -166,9 +174,46 @@ fn a_string_has_no_field_also_in_a_list() {
 fn earlier_calls_have_the_arguments_of_their_tool() {
     let condition = Condition::compile("calls('pay').exists(c, has(c.adress) || c.address.contry == 'x')").unwrap();
     let signature = listed();
-    let found = condition.examine(&Signature::default(), &|_| signature.fields().clone(), false);
+    let found =
+        condition.examine(&Signature::default(), "pay", &|_, _| Shape::object(signature.fields().clone()), false);
     let unknown: Vec<_> = found.unknown_fields.keys().map(String::as_str).collect();
     assert_eq!(unknown, ["calls('pay')[].address.contry", "calls('pay')[].adress"]);
+}
+
+#[rstest]
+#[case::of_results("results('rent').exists(r, has(r.amuont))", &["results('rent')[].amuont"], &[])]
+#[case::by_name("results('rent').exists(r, r['amount'] > 5 || 'amuont' in r)", &["results('rent')[].amuont"], &[])]
+#[case::of_a_field("results('rent').all(r, r.tenant.nmae == 'ada')", &["results('rent')[].tenant.nmae"], &[])]
+#[case::of_the_result("!has(result.amuont) || result.amount > 5", &["result.amuont"], &[])]
+#[case::of_a_step("steps.rent.result.amuont == steps.rent.args.x", &["steps.rent.args.x", "steps.rent.result.amuont"], &[])]
+#[case::of_an_item("results('list').exists(all, all.exists(bill, bill.ibn == 'x'))", &["results('list')[][].ibn"], &[])]
+#[case::another_type("results('rent').exists(r, r.amount == 'x')", &[], &["a number == a string is always false"])]
+#[case::a_type_of_an_item("results('list').exists(all, all.exists(bill, bill.iban > 5))", &[], &["a string > a number cannot be compared"])]
+#[case::all_that_exist("results('rent').exists(r, r.amount > 5) && results('list').exists(all, all.exists(bill, bill.iban == name))", &[], &[])]
+#[case::a_result_of_any_type("results('rent').exists(r, r == 'ok' || r > 5 || size(r) > 1)", &[], &[])]
+fn the_fields_of_a_result_are_those_of_its_schema(
+    #[case] text: &str,
+    #[case] unknown: &[&str],
+    #[case] defects: &[&str],
+) {
+    let rent = json!({"type": "object", "properties": {
+        "amount": {"type": "number"}, "tenant": {"type": "object", "properties": {"name": {"type": "string"}}},
+    }});
+    let bill = json!({"type": "object", "properties": {"iban": {"type": "string"}}});
+    let list = json!({"type": "object", "properties": {"result": {"type": "array", "items": bill}}});
+    let earlier = |earlier: Earlier, tool: &str| match (earlier, tool) {
+        (Earlier::Calls, _) => Shape::object(Fields { are_all: true, ..Fields::default() }),
+        (Earlier::Results, "rent") => of_output(&rent, &[], true),
+        (Earlier::Results, _) => of_output(&list, &[], true),
+    };
+    let condition = Condition::compile_as(text, Dialect::Step).unwrap();
+    let found = condition.examine(&declared(), "rent", &earlier, false);
+    assert_eq!(found.unknown_fields.keys().map(String::as_str).collect::<Vec<_>>(), unknown);
+    let sentences = found.defects.iter().map(|defect| match defect {
+        Defect::Undecidable(sentence) | Defect::Constant(sentence) => sentence.as_str(),
+        Defect::Text(fault) => fault.sentence.as_str(),
+    });
+    assert_eq!(sentences.collect::<Vec<_>>(), defects);
 }
 
 #[rstest]
@@ -218,7 +263,7 @@ fn a_text_that_a_value_can_have_is_no_defect(#[case] text: &str) {
 #[case::a_part_of_a_text_to_hold_all_others("!name.contains('own.com')", false, false)]
 fn a_part_of_another_host_must_not_let_a_call_pass(#[case] text: &str, #[case] allows: bool, #[case] is_refused: bool) {
     let condition = Condition::compile(text).unwrap();
-    let found = condition.examine(&declared(), &|_| Fields::default(), allows).defects;
+    let found = condition.examine(&declared(), "pay", &unknown, allows).defects;
     assert_eq!(!found.is_empty(), is_refused, "{found:?}");
 }
 
@@ -230,7 +275,7 @@ fn a_part_of_another_host_must_not_let_a_call_pass(#[case] text: &str, #[case] a
 #[case::outside_of_hours("name < '09:00' || name > '09'")]
 fn ends_dates_and_times_can_be_compared(#[case] text: &str) {
     let condition = Condition::compile(text).unwrap();
-    assert_eq!(condition.examine(&declared(), &|_| Fields::default(), false).defects, []);
+    assert_eq!(condition.examine(&declared(), "pay", &unknown, false).defects, []);
 }
 
 #[test]
@@ -268,7 +313,7 @@ proptest! {
         for text in [format!("{left} {operator} {right}"), format!("({left} {operator} {right}) > {other}")] {
             let condition = Condition::compile(&text).unwrap();
             let answer = condition.evaluate(&of, &[]);
-            for defect in condition.examine(&Signature::default(), &|_| Fields::default(), true).defects {
+            for defect in condition.examine(&Signature::default(), "pay", &unknown, true).defects {
                 match defect {
                     Defect::Undecidable(_) => prop_assert!(
                         matches!(answer, Err(Error::Cel(CelError::Evaluation(_) | CelError::NotBool(_)))), "{text}: {answer:?}"

@@ -6,6 +6,7 @@ use crate::fixture::staged::status;
 use crate::fixture::{Reply, World, asks, good_answer, listed, run};
 use crate::lint::skill;
 use crate::run::Run;
+use crate::tool::ListedTool;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::Verdict;
 
@@ -28,9 +29,18 @@ fn skill_with(policy: &Value, declared: &Value) -> SkillSpec {
     serde_json::from_value(spec).unwrap()
 }
 
+/// Returns the tools of the fixture. The first one lists the schema of its results, and `process_refund` has an optional level.
+fn tools() -> Vec<ListedTool> {
+    let mut tools = listed();
+    tools[2].input_schema["properties"]["level"] = json!({"type": "integer", "enum": [1, 2, 3]});
+    tools[0].output_schema =
+        Some(json!({"type": "object", "properties": {"verified": {"type": "boolean"}, "name": {"type": "string"}}}));
+    tools
+}
+
 fn by_lint(spec: &SkillSpec) -> Effect {
-    let listed = listed();
-    let findings = skill(spec, listed.iter().map(|tool| (tool.name.as_str(), &tool.input_schema)));
+    let tools = tools();
+    let findings = skill(spec, tools.iter().map(ServerTool::from));
     if findings.iter().any(|finding| finding.severity == Severity::Error) {
         return Effect::Refused;
     }
@@ -42,6 +52,7 @@ fn by_run(spec: SkillSpec) -> Effect {
     let refund = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 600}))]);
     let mut world =
         World::new(Run { skill: spec, ..run() }, vec![refund, good_answer()], |_, _| Reply::Completed("ok"));
+    world.listed = tools();
     world.play_out();
     if world.conversation.outcome().is_some() && code(&world) == OutcomeCode::PolicyInvalid {
         assert_eq!((world.asked, world.effects.len()), (0, 0), "the Job ends before the model is asked");
@@ -81,6 +92,7 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::a_threshold(never("amount > 500"), Effect::Enforced)]
 #[case::a_threshold_that_names_a_tool(never("process_refund amount > 500"), Effect::Refused)]
 #[case::a_threshold_of_an_unknown_field(never("amuont > 500"), Effect::Refused)]
+#[case::a_threshold_of_a_field_that_is_like_no_other(never("total > 500"), Effect::Refused)]
 #[case::an_exception_without_approval(never("Never use process_refund unless asked"), Effect::Refused)]
 #[case::another_verb(never("Never call process_refund"), Effect::Enforced)]
 #[case::another_verb_and_a_prefix(never("Never run process_*"), Effect::Enforced)]
@@ -97,7 +109,13 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::do_not(never("Do not use process_refund"), Effect::Enforced)]
 #[case::the_tools_of_no_prefix(never("Never use the trade_* tools"), Effect::Refused)]
 #[case::another_verb_in_a_sentence(never("Never access process_refund"), Effect::Refused)]
-#[case::the_use_of_a_tool(never("Please never allow the use of process_refund"), Effect::Refused)]
+#[case::the_use_of_a_tool(never("Please never allow the use of process_refund"), Effect::Enforced)]
+#[case::to_avoid(never("Avoid process_refund"), Effect::Enforced)]
+#[case::to_avoid_no_tool(never("Avoid proces_refund"), Effect::Refused)]
+#[case::to_avoid_on_some_days(never("Avoid process_refund on Fridays"), Effect::Text)]
+#[case::politely(never("Please do not use process_refund"), Effect::Enforced)]
+#[case::must_not(never("You must not call process_refund"), Effect::Enforced)]
+#[case::is_forbidden(never("process_refund is forbidden"), Effect::Enforced)]
 #[case::prose_about_a_style(always("Always use snake_case"), Effect::Text)]
 #[case::a_name_in_a_sentence(never("Never use process_refund on Fridays"), Effect::Refused)]
 #[case::no_tool_in_a_sentence(never("If in doubt, do not call proces_refund"), Effect::Refused)]
@@ -163,6 +181,12 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::a_required_argument_that_is_missing(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!has(args.order_id)"}]}}), Effect::Refused
 )]
+#[case::a_list_without_a_possible_number(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!has(args.level) || level in [4, 5]"}]}}), Effect::Refused
+)]
+#[case::a_list_with_a_possible_number(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!has(args.level) || level in [3, 4]"}]}}), Effect::Enforced
+)]
 #[case::a_size_below_zero(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "size(order_id) < 0"}]}}), Effect::Refused
 )]
@@ -181,6 +205,45 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::a_field_of_earlier_calls(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "!calls('note').exists(c, has(c.ordr_id))"}]}}),
     Effect::Refused
+)]
+#[case::a_field_of_a_result(
+    json!({"policy": {"approvals": [
+        {"toolId": "process_refund", "when": "!results('verify_identity').exists(r, has(r.verifed) && r.verifed)"},
+    ]}}),
+    Effect::Refused
+)]
+#[case::a_field_of_a_result_that_exists(
+    json!({"policy": {"approvals": [
+        {"toolId": "process_refund", "when": "!results('verify_identity').exists(r, has(r.verified) && r.verified)"},
+    ]}}),
+    Effect::Enforced
+)]
+#[case::another_type_of_a_result(
+    json!({"policy": {"approvals": [
+        {"toolId": "process_refund", "when": "!results('verify_identity').exists(r, r.verified == 'true')"},
+    ]}}),
+    Effect::Refused
+)]
+#[case::a_field_of_the_result_of_a_step(
+    json!({"policy": {"workflows": [{
+        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
+        "expect": [{"step": "verify_identity", "condition": "!has(result.verifed) || result.verifed"}],
+    }]}}),
+    Effect::Refused
+)]
+#[case::a_field_of_the_result_of_an_earlier_step(
+    json!({"policy": {"workflows": [{
+        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
+        "expect": [{"step": "process_refund", "condition": "steps.verify_identity.result.verifed == true"}],
+    }]}}),
+    Effect::Refused
+)]
+#[case::a_field_of_the_result_of_a_step_that_exists(
+    json!({"policy": {"workflows": [{
+        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
+        "expect": [{"step": "verify_identity", "condition": "result.verified == true"}],
+    }]}}),
+    Effect::Enforced
 )]
 #[case::a_host_in_capitals(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "host(order_id) == 'Bit.ly'"}]}}), Effect::Refused

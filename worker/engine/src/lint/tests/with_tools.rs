@@ -126,6 +126,11 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"approvals": [{"toolId": "send_*", "when": "level == 4"}]}), "spec.policy.approvals[0].when",
     "the comparison can never be true: level is never 4, only 1, 2, 3", None
 )]
+#[case::a_list_of_texts_that_the_schema_does_not_allow(
+    json!({"lists": {"modes": ["Fast"]}, "approvals": [{"toolId": "send_money", "when": "mode in lists.modes"}]}),
+    "spec.policy.lists.modes[0]", "the comparison can never be true: mode is never \"Fast\", only \"fast\", \"slow\"",
+    Some("write \"fast\"")
+)]
 #[case::the_end_of_another_host(
     json!({"approvals": [{"toolId": "send_email", "when": "!host(body).endsWith('own.com')"}]}), "spec.policy.approvals[0].when",
     "host() ends with \"own.com\" also for \"evil-own.com\": write host(...) == 'own.com' || host(...).endsWith('.own.com')", None
@@ -454,6 +459,34 @@ fn a_comparison_of_one_type_does_not_see_the_others(
     let messages: Vec<_> = found.iter().map(|finding| (finding.severity, finding.message.as_str())).collect();
     let message = expected.map(|value| format!("{value}, and then the comparison lets the call pass"));
     assert_eq!(messages, Vec::from_iter(message.as_deref().map(|message| (Severity::Warning, message))));
+}
+
+#[rstest]
+#[case::no_number("level in [4, 5]", &[(Severity::Error, "level is never 4"), (Severity::Error, "level is never 5")])]
+#[case::no_fraction("level in [1.5]", &[(Severity::Error, "level is never 1.5")])]
+#[case::one_number_of_two("!(level in [3, 4])", &[(Severity::Warning, "level is never 4")])]
+#[case::no_text("mode in ['fats', 'turbo']", &[(Severity::Error, "mode is never \"fats\""), (Severity::Error, "mode is never \"turbo\"")])]
+#[case::one_text_of_two("mode in ['slow', 'fats']", &[(Severity::Warning, "mode is never \"fats\"")])]
+#[case::one_text_of_a_choice("mode == (count > 5 ? 'slow' : 'fats')", &[(Severity::Warning, "mode is never \"fats\"")])]
+#[case::a_text_beside_the_list(
+    "mode in ['slow', 'fats'] || mode == 'fats'",
+    &[(Severity::Error, "mode is never \"fats\""), (Severity::Warning, "mode is never \"fats\"")]
+)]
+#[case::each_number("level in [1, 2.0]", &[])]
+#[case::another_argument("level in [4, count]", &[])]
+fn an_item_of_a_list_that_the_schema_does_not_allow_is_a_finding(
+    #[case] when: &str,
+    #[case] expected: &[(Severity, &str)],
+) {
+    let found = findings(&json!({"approvals": [{"toolId": "send_*", "when": when}]}));
+    let sentences: Vec<(Severity, &str)> = found
+        .iter()
+        .map(|finding| {
+            let sentence = finding.message.strip_prefix("the comparison can never be true: ").unwrap();
+            (finding.severity, sentence.split(',').next().unwrap())
+        })
+        .collect();
+    assert_eq!(sentences, expected);
 }
 
 /// Both tools have an amount.
@@ -831,6 +864,36 @@ fn an_argument_that_neither_side_names_is_an_error(
     // An argument that a closed schema lacks is a defect of the rule, and not of the server.
     let closed = |finding: &&Finding| finding.message.starts_with("no tool that");
     assert_eq!(errors(true).len(), found.iter().filter(closed).count());
+}
+
+#[rstest]
+#[case::other_arguments(json!({"type": "object", "properties": {"amount": {"type": "number"}}}), Severity::Error)]
+#[case::no_listed_arguments(json!({"type": "object"}), Severity::Error)]
+#[case::further_arguments(
+    json!({"type": "object", "properties": {"memo": {"type": "string"}}, "additionalProperties": true}), Severity::Error
+)]
+#[case::a_choice_of_arguments(
+    json!({"type": "object", "oneOf": [{"properties": {"memo": {"type": "string"}}}, {"properties": {"id": {"type": "string"}}}]}),
+    Severity::Error
+)]
+#[case::fields_that_nobody_lists(
+    json!({"type": "object", "properties": {"payment": {"type": "object"}}}), Severity::Warning
+)]
+#[case::a_schema_in_parts(json!({"type": "object", "allOf": [{"properties": {"memo": {"type": "string"}}}, {}]}), Severity::Warning)]
+fn a_threshold_of_an_argument_that_no_tool_has_is_an_error(#[case] schema: Value, #[case] severity: Severity) {
+    let found = |allow_unmatched: bool| {
+        let spec = json!({
+            "problem": {"statement": "Help with money"}, "mcpServer": {"service": {"name": "bank", "port": 8080}},
+            "policy": {"allowUnmatched": allow_unmatched, "guardrails": {"never": ["total > 500"]}},
+        });
+        let found = skill(&serde_json::from_value(spec).unwrap(), [("send_money", &schema)]);
+        found.into_iter().map(|finding| (finding.severity, finding.message, finding.hint)).collect::<Vec<_>>()
+    };
+    let message =
+        "no tool of the MCP server has an argument \"total\": the rule applies to no call without it".to_owned();
+    let hint = Some("if a tool has it, declare it in the tool's `inputs` in spec.tools".to_owned());
+    assert_eq!(found(false), [(severity, message.clone(), hint.clone())]);
+    assert_eq!(found(true), [(Severity::Warning, message, hint)]);
 }
 
 #[test]

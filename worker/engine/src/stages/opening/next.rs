@@ -3,7 +3,7 @@
 use super::prompt;
 use crate::conversation::Conversation;
 use crate::event::{Event, ResourceSummary};
-use crate::lint;
+use crate::lint::{self, ServerTool};
 use crate::run::Run;
 use crate::shared::Shared;
 use crate::step::Step;
@@ -100,7 +100,7 @@ fn earlier_not_available(continued: &str, fault: Option<&str>) -> Event {
 
 /// Returns the event that ends a Job if a rule of its Skill does not fit the tools of its server: the rule would protect nothing.
 fn invalid_policy(shared: &Shared) -> Option<Event> {
-    let errors = lint::rule_errors(&shared.run.skill, shared.catalogue.server_tools());
+    let errors = lint::rule_errors(&shared.run.skill, shared.catalogue.server_tools().map(ServerTool::from));
     if errors.is_empty() {
         return None;
     }
