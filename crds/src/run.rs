@@ -28,7 +28,10 @@ pub const VERSION: u32 = 1;
 ///
 /// Level 2: names of tools may be patterns (`send_*`), a guardrail under `never` may be the bare name of a tool, calls with undeclared
 /// arguments are denied. Conditions have more functions, may nest macros, and `lists` in them is no argument.
-pub const WORKER_LEVEL: u32 = 2;
+///
+/// Level 3: more sentences of guardrails deny a tool, such as `Never call pay`, `Do not use pay`, `Avoid pay` and `pay is forbidden`. They
+/// may have marks of Markdown. A step of a workflow that is repeated with other arguments opens the later steps again.
+pub const WORKER_LEVEL: u32 = 3;
 
 /// The level of a revision that names none.
 const FIRST_LEVEL: u32 = 1;
@@ -506,7 +509,7 @@ mod tests {
     #[rstest]
     #[case::no_level(json!(null), "the revision has the field spec.policy.quorum, which this version does not know")]
     #[case::own_level(json!(WORKER_LEVEL), "the revision has the field spec.policy.quorum, which this version does not know")]
-    #[case::higher_level(json!(WORKER_LEVEL + 1), "the revision needs a worker of level 3, and this version has level 2")]
+    #[case::higher_level(json!(WORKER_LEVEL + 1), "the revision needs a worker of level 4, and this version has level 3")]
     fn a_field_of_a_newer_version_is_refused_whatever_level_the_revision_names(
         #[case] level: Value,
         #[case] refusal: &str,

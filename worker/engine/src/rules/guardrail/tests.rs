@@ -1,6 +1,7 @@
 //! The examples of the requirement documents, and the special cases of `docs/explanation/engine.md`.
 
 use super::*;
+use bloomery_crds::run::WORKER_LEVEL;
 use proptest::prelude::*;
 use rstest::rstest;
 
@@ -142,6 +143,23 @@ fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] list:
     let rule = compiled(text, list);
     assert_eq!(rule.effects, [effect]);
     assert!(!rule.stays_text);
+}
+
+/// An older worker reads such a sentence as text and lets the call pass. If a new kind of sentence compiles, list one of it here, with a
+/// higher level than that of the last release (`docs/explanation/versions.md`).
+#[rstest]
+#[case::the_first(1, &["Never use deleteFile", "Never deleteFile > 1", "process_refund requires approval"])]
+#[case::patterns_and_names(2, &["Never use delete*", "deleteFile"])]
+#[case::other_words(3, &[
+    "Never call deleteFile", "Never deleteFile", "Never ever use deleteFile", "Never use the deleteFile tool", "*",
+    "Do not use deleteFile", "Don't run deleteFile", "**Never use** _deleteFile_", "Avoid deleteFile", "No deleteFile",
+    "Please do not use deleteFile", "You must not call deleteFile", "deleteFile is forbidden", "deleteFile must not be used",
+])]
+fn sentences_that_older_workers_read_as_text_need_a_higher_level(#[case] level: u32, #[case] sentences: &[&str]) {
+    assert!(WORKER_LEVEL >= level, "raise WORKER_LEVEL to {level}");
+    for sentence in sentences {
+        assert_ne!(compiled(sentence, RuleList::Never).effects, [], "{sentence}");
+    }
 }
 
 #[rstest]
