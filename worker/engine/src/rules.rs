@@ -54,7 +54,7 @@ pub struct Rules {
     /// The declared inputs of each tool, by the tool's name.
     inputs: BTreeMap<String, DeclaredInputs>,
     limits: Limits,
-    /// The approver of a call that is held by a rule without approver.
+    /// The approver of a call that is held, if no rule names one.
     approver: String,
 }
 
@@ -97,16 +97,21 @@ impl Rules {
         Self { remarks: new.into_iter().chain(self.remarks).collect(), ..self }
     }
 
+    /// Returns the approver of a call that is held, if no rule names one.
+    pub(crate) fn default_approver(&self) -> &str {
+        &self.approver
+    }
+
     /// Returns the objections of the tool's own policy to a call.
     pub fn tool_policy(&self, tool: &CatalogueTool, subject: Subject<'_>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.policy_objections(subject, &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.policy_objections(subject)).unwrap_or_default()
     }
 
     /// Returns the objections of `policy.approvals` to a call, and those of steps that an approver has to close.
     pub fn approvals(&self, tool: &CatalogueTool, subject: Subject<'_>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        let of_rules = rules.map(|rules| rules.approval_objections(subject, &self.approver)).unwrap_or_default();
+        let of_rules = rules.map(|rules| rules.approval_objections(subject)).unwrap_or_default();
         let of_steps = self.closing_approvals(tool, subject);
         of_rules.into_iter().chain(of_steps).collect()
     }
@@ -120,7 +125,7 @@ impl Rules {
         let evidence = arguments.get("evidence").and_then(Value::as_u64).unwrap_or_default();
         let not_applicable = arguments.get("notApplicable").and_then(Value::as_bool).unwrap_or_default();
         let approvers = self.workflows.closing_approvers(step, evidence, not_applicable);
-        let hold = |ClosingApprover { approver, reason }| Objection::hold(GateReason::Workflow, reason, approver);
+        let hold = |ClosingApprover { approver, reason }| Objection::hold(GateReason::Workflow, reason, Some(approver));
         approvers.into_iter().map(hold).collect()
     }
 
@@ -136,7 +141,7 @@ impl Rules {
 
     /// Returns the objections of `policy.limits` to a call.
     pub fn limits(&self, tool: &CatalogueTool, arguments: &Value, counted: Counted<'_>) -> Vec<Objection> {
-        self.limits.objections(&tool.name, arguments, counted, &self.approver)
+        self.limits.objections(&tool.name, arguments, counted)
     }
 
     /// Returns whether the ledger of the Skill must count the calls of a tool.
@@ -190,7 +195,7 @@ impl Rules {
             .map(|violation| {
                 let detail = format!("{} (guardrail {:?})", violation.detail, violation.rule);
                 match violation.verdict {
-                    Verdict::Hold => Objection::hold(GateReason::Guardrail, detail, &self.approver),
+                    Verdict::Hold => Objection::hold(GateReason::Guardrail, detail, None),
                     Verdict::Allow | Verdict::Deny => Objection::deny(GateReason::Guardrail, detail),
                 }
             })

@@ -88,18 +88,11 @@ impl Limits {
         self.of_tool(tool).any(|(_, limit)| limit.per == LimitScope::Skill)
     }
 
-    /// Returns an objection for each limit that a call would exceed, together with the calls that count. `approver` decides if a
-    /// limit names none.
-    pub(super) fn objections(
-        &self,
-        tool: &str,
-        arguments: &Value,
-        counted: Counted<'_>,
-        approver: &str,
-    ) -> Vec<Objection> {
+    /// Returns an objection for each limit that a call would exceed, together with the calls that count.
+    pub(super) fn objections(&self, tool: &str, arguments: &Value, counted: Counted<'_>) -> Vec<Objection> {
         let objection = |(at, limit): (usize, &CallLimit)| {
             let fault = fault(at, limit, amount(limit, arguments), counted)?;
-            Some(object(limit, fault, approver).of_rule(format!("policy.limits[{at}]")))
+            Some(object(limit, fault).of_rule(format!("policy.limits[{at}]")))
         };
         self.of_tool(tool).filter_map(objection).collect()
     }
@@ -160,7 +153,7 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-fn object(limit: &CallLimit, fault: String, approver: &str) -> Objection {
+fn object(limit: &CallLimit, fault: String) -> Objection {
     let detail = match &limit.reason {
         Some(reason) => format!("{reason} ({fault})"),
         None => fault,
@@ -168,7 +161,7 @@ fn object(limit: &CallLimit, fault: String, approver: &str) -> Objection {
     match limit.action {
         Some(ApprovalAction::Deny) => Objection::deny(GateReason::Approval, detail),
         Some(ApprovalAction::RequireApproval) | None => {
-            Objection::hold(GateReason::Approval, detail, limit.approver.as_deref().unwrap_or(approver))
+            Objection::hold(GateReason::Approval, detail, limit.approver.as_deref())
         }
     }
 }

@@ -21,9 +21,10 @@ impl Objection {
         }
     }
 
-    /// Returns a hold until `approver` has decided.
-    pub fn hold(layer: GateReason, detail: impl Into<String>, approver: &str) -> Self {
-        let reason = RulingReason { layer, detail: detail.into(), approver: Some(approver.to_owned()), rule: None };
+    /// Returns a hold until `approver` has decided. If the layer names none, the gate finds the approver.
+    pub fn hold(layer: GateReason, detail: impl Into<String>, approver: Option<&str>) -> Self {
+        let approver = approver.map(str::to_owned);
+        let reason = RulingReason { layer, detail: detail.into(), approver, rule: None };
         Self { verdict: Verdict::Hold, reason }
     }
 

@@ -159,37 +159,23 @@ impl ToolRules {
     }
 
     /// Returns the objections of `tools[].policy` to a call. If the condition has no result, `allowed` denies the call and
-    /// `requiresApproval` holds it. A rule of `policy.approvals` that holds the call for a named approver satisfies
-    /// `requiresApproval`, so the default `approver` is not asked as well.
-    pub(super) fn policy_objections(&self, subject: Subject<'_>, approver: &str) -> Vec<Objection> {
-        let of_policy = |policy: &Policy| policy.objections(subject, &self.optional, approver);
-        let mut objections: Vec<Objection> = self.policies.iter().flat_map(of_policy).collect();
-        let holds = |objection: &Objection| objection.verdict == Verdict::Hold;
-        if objections.iter().any(holds) && self.holds_for_named_approver(subject) {
-            objections.retain(|objection| !holds(objection));
-        }
-        objections
+    /// `requiresApproval` holds it.
+    pub(super) fn policy_objections(&self, subject: Subject<'_>) -> Vec<Objection> {
+        self.policies.iter().flat_map(|policy| policy.objections(subject, &self.optional)).collect()
     }
 
     /// Returns the objections of `policy.approvals` to a call. If a condition has no result, the rule applies.
-    pub(super) fn approval_objections(&self, subject: Subject<'_>, approver: &str) -> Vec<Objection> {
+    pub(super) fn approval_objections(&self, subject: Subject<'_>) -> Vec<Objection> {
         let objection = |rule: &ApprovalRule| {
             let detail = rule.reason(subject, &self.optional)?;
             Some(match rule.action {
                 ApprovalAction::RequireApproval => {
-                    Objection::hold(GateReason::Approval, detail, rule.approver.as_deref().unwrap_or(approver))
+                    Objection::hold(GateReason::Approval, detail, rule.approver.as_deref())
                 }
                 ApprovalAction::Deny => Objection::deny(GateReason::Approval, detail),
             })
         };
         self.approvals.iter().filter_map(objection).collect()
-    }
-
-    /// Returns whether a rule of `policy.approvals` holds a call for an approver that it names.
-    fn holds_for_named_approver(&self, subject: Subject<'_>) -> bool {
-        let names_approver =
-            |rule: &&ApprovalRule| rule.action == ApprovalAction::RequireApproval && rule.approver.is_some();
-        self.approvals.iter().filter(names_approver).any(|rule| rule.reason(subject, &self.optional).is_some())
     }
 }
 
@@ -204,10 +190,10 @@ impl Policy {
     }
 
     /// Returns the objections of this policy to a call.
-    fn objections(&self, subject: Subject<'_>, optional: &[String], approver: &str) -> Vec<Objection> {
+    fn objections(&self, subject: Subject<'_>, optional: &[String]) -> Vec<Objection> {
         let detail = |detail: String| self.reason.clone().unwrap_or(detail);
         let deny = |why: String| Objection::deny(GateReason::ToolPolicy, why);
-        let hold = |why: String| Objection::hold(GateReason::ToolPolicy, why, approver);
+        let hold = |why: String| Objection::hold(GateReason::ToolPolicy, why, None);
         let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
         // Evaluated at most once: both parts of the policy may use it.
         let decided = LazyCell::new(|| {
@@ -312,43 +298,8 @@ mod tests {
     fn objections(condition: Option<&str>) -> Vec<(Verdict, String)> {
         let policy = json!({"allowed": "conditional", "requiresApproval": "conditional", "condition": condition});
         let arguments = json!({"order_id": "A-17", "amount": 600});
-        let objections =
-            rules(policy, json!([])).policy_objections(of_arguments(&Arguments::check(&arguments)), "lead");
+        let objections = rules(policy, json!([])).policy_objections(of_arguments(&Arguments::check(&arguments)));
         objections.into_iter().map(|objection| (objection.verdict, objection.reason.detail)).collect()
-    }
-
-    /// The approvers of a refund of 600 whose tool requires the approval of every call. `lead` is the default approver.
-    #[rstest]
-    #[case::no_rule(json!([]), &["lead"])]
-    #[case::a_rule_that_names_an_approver(json!([{"toolId": "process_refund", "approver": "supervisor"}]), &["supervisor"])]
-    #[case::two_rules_that_name_approvers(
-        json!([{"toolId": "process_refund", "approver": "supervisor"},
-            {"toolId": "process_refund", "when": "amount > 500", "approver": "finance"}]),
-        &["supervisor", "finance"]
-    )]
-    #[case::a_condition_without_result(
-        json!([{"toolId": "process_refund", "when": "pay(amount)", "approver": "supervisor"}]), &["supervisor"]
-    )]
-    #[case::a_rule_that_does_not_hold_the_call(
-        json!([{"toolId": "process_refund", "when": "amount > 900", "approver": "supervisor"}]), &["lead"]
-    )]
-    #[case::a_rule_of_another_tool(json!([{"toolId": "note", "approver": "supervisor"}]), &["lead"])]
-    #[case::a_rule_without_approver(json!([{"toolId": "process_refund"}]), &["lead", "lead"])]
-    #[case::one_rule_without_and_one_with_approver(
-        json!([{"toolId": "process_refund"}, {"toolId": "process_refund", "approver": "supervisor"}]),
-        &["lead", "supervisor"]
-    )]
-    fn a_rule_that_names_an_approver_satisfies_the_policy_of_the_tool(
-        #[case] approvals: serde_json::Value,
-        #[case] expected: &[&str],
-    ) {
-        let rules = rules(json!({"requiresApproval": "always"}), approvals);
-        let arguments = json!({"order_id": "A-17", "amount": 600});
-        let checked = Arguments::check(&arguments);
-        let policy = rules.policy_objections(of_arguments(&checked), "lead");
-        let holds = policy.into_iter().chain(rules.approval_objections(of_arguments(&checked), "lead"));
-        let approvers: Vec<String> = holds.map(|hold| hold.reason.approver.unwrap()).collect();
-        assert_eq!(approvers, expected);
     }
 
     #[rstest]
@@ -367,7 +318,7 @@ mod tests {
         rule.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let arguments = json!({"order_id": "A-17", "amount": 600});
         let objections =
-            rules(json!({}), json!([rule])).approval_objections(of_arguments(&Arguments::check(&arguments)), "lead");
+            rules(json!({}), json!([rule])).approval_objections(of_arguments(&Arguments::check(&arguments)));
         let details: Vec<String> = objections.into_iter().map(|objection| objection.reason.detail).collect();
         assert_eq!(details, [detail]);
     }
@@ -386,22 +337,11 @@ mod tests {
         let details = |name: &str| -> Vec<String> {
             let tool = tools.iter().find(|tool| tool.name == name).unwrap();
             let objections = ToolRules::compile(&skill, tool, &mut Conditions::default())
-                .policy_objections(of_arguments(&Arguments::check(&arguments)), "lead");
+                .policy_objections(of_arguments(&Arguments::check(&arguments)));
             objections.into_iter().map(|objection| objection.reason.detail).collect()
         };
         assert_eq!(details("process_refund"), ["Everything", "Too much"]);
         assert_eq!(details("note"), ["Everything"]);
-    }
-
-    #[test]
-    fn a_named_approver_lifts_no_denial_of_the_tools_policy() {
-        let rules = rules(
-            json!({"allowed": "never", "requiresApproval": "always"}),
-            json!([{"toolId": "process_refund", "approver": "supervisor"}]),
-        );
-        let arguments = json!({"order_id": "A-17"});
-        let objections = rules.policy_objections(of_arguments(&Arguments::check(&arguments)), "lead");
-        assert_eq!(objections.iter().map(|objection| objection.verdict).collect::<Vec<_>>(), [Verdict::Deny]);
     }
 
     #[rstest]
@@ -444,7 +384,7 @@ mod tests {
         for when in ["double(order_id) > 500.0", "!(double(order_id) <= 500.0)"] {
             let rules = rules(json!(null), json!([{"toolId": "process_refund", "when": when}]));
             let arguments = json!({"order_id": amount});
-            let found = rules.approval_objections(of_arguments(&Arguments::check(&arguments)), "lead");
+            let found = rules.approval_objections(of_arguments(&Arguments::check(&arguments)));
             assert_eq!(!found.is_empty(), is_held, "{when}");
         }
     }

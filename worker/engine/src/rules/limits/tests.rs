@@ -198,11 +198,11 @@ fn a_held_call_is_asked_about_once_and_counts_when_it_is_approved() {
 #[test]
 fn an_approval_lifts_a_limit_whose_amounts_have_changed_and_no_other_limit() {
     let reason =
-        |detail: &str, rule: &str| Objection::hold(GateReason::Approval, detail, "x").of_rule(rule.into()).reason;
+        |detail: &str, rule: &str| Objection::hold(GateReason::Approval, detail, Some("x")).of_rule(rule.into()).reason;
     let held = reason("5 before", "policy.limits[0]");
     assert!(held.is_same_rule(&reason("6 before", "policy.limits[0]")));
     assert!(!held.is_same_rule(&reason("5 before", "policy.limits[1]")));
-    let approval = |detail: &str| Objection::hold(GateReason::Approval, detail, "x").reason;
+    let approval = |detail: &str| Objection::hold(GateReason::Approval, detail, Some("x")).reason;
     assert!(!approval("a").is_same_rule(&approval("b")));
 }
 
@@ -268,6 +268,26 @@ fn an_approved_call_counts_in_the_ledger_beyond_the_limit() {
     approved.play_out();
     assert_eq!((verdicts(&approved), approved.effects.len()), (vec![Verdict::Hold, Verdict::Allow], 1));
     assert_eq!(approved.ledger.as_ref().unwrap().entries.len(), 3);
+}
+
+/// The ledger is asked after people have agreed to the rest.
+#[test]
+fn the_approver_of_another_rule_decides_about_a_limit_that_names_none() {
+    let first = refunds(windowed("require_approval", "job-1"), &[json!(900)], ALL_WELL);
+    let mut run = windowed("require_approval", "job-2");
+    run.skill.policy.as_mut().unwrap().approvals =
+        serde_json::from_value(json!([{"toolId": "process_refund", "approver": "supervisor"}])).unwrap();
+    let call = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 500}))]);
+    let mut world = World::new(run, vec![call, good_answer()], ALL_WELL);
+    (world.ledger, world.now) = (first.ledger.clone(), first.now);
+    world.people = |open| {
+        let HumanRequest::Approval(request) = open.first()? else { return None };
+        assert_eq!(request.approvers, ["supervisor"]);
+        approves(open)
+    };
+    world.play_out();
+    assert_eq!(verdicts(&world), [Verdict::Hold, Verdict::Hold, Verdict::Allow]);
+    assert_eq!(world.effects.len(), 1);
 }
 
 #[test]

@@ -108,6 +108,80 @@ fn two_holds_with_different_approvers_need_both() {
     assert_eq!(projected(&world.conversation).waiting_for, None);
 }
 
+/// The approvers of a refund of 600 whose tool requires the approval of every call.
+#[rstest]
+#[case::no_source_names_one(
+    json!({"guardrails": {"always": ["process_refund requires approval"]}, "approvals": [{"toolId": "process_refund"}]}),
+    &["default"]
+)]
+#[case::a_rule_names_one(
+    json!({
+        "guardrails": {"always": ["process_refund requires approval"]},
+        "approvals": [{"toolId": "process_refund"}, {"toolId": "process_refund", "approver": "supervisor"}],
+        "limits": [{"tool": "process_refund", "sum": "amount", "per": "job", "max": 100}],
+    }),
+    &["supervisor"]
+)]
+#[case::a_limit_names_one(
+    json!({
+        "guardrails": {"always": ["process_refund requires approval"]},
+        "limits": [{"tool": "process_refund", "sum": "amount", "per": "job", "max": 100, "approver": "finance"}],
+    }),
+    &["finance"]
+)]
+#[case::two_rules_name_others(
+    json!({"approvals": [
+        {"toolId": "process_refund", "approver": "supervisor"},
+        {"toolId": "process_refund", "when": "amount > 500", "approver": "finance"},
+    ]}),
+    &["finance", "supervisor"]
+)]
+#[case::a_rule_that_does_not_hold_the_call(
+    json!({"approvals": [{"toolId": "process_refund", "when": "amount > 900", "approver": "supervisor"}]}),
+    &["default"]
+)]
+#[case::a_rule_of_another_tool(json!({"approvals": [{"toolId": "note", "approver": "supervisor"}]}), &["default"])]
+fn the_default_approver_is_asked_only_where_no_rule_names_one(
+    #[case] policy: serde_json::Value,
+    #[case] expected: &[&str],
+) {
+    let mut run = run();
+    run.skill.policy = serde_json::from_value(policy).unwrap();
+    run.skill.tools[2].policy = serde_json::from_value(json!({"requiresApproval": "always"})).unwrap();
+    let mut world = World::new(run, vec![asks(&[refunds(600)])], ALL_WELL);
+    world.play_out();
+    assert_eq!(world.conversation.shared.calls.held().unwrap().approvers, expected);
+    world.people = approves;
+    world.play_out();
+    let approved = world.names().into_iter().filter(|name| *name == "tool.approved").count();
+    assert_eq!((approved, world.effects.len()), (expected.len(), 1), "{:?}", world.names());
+}
+
+#[test]
+fn a_named_approver_reads_the_reasons_that_name_none() {
+    let mut run = supervised();
+    run.skill.tools[2].policy = serde_json::from_value(json!({"requiresApproval": "always"})).unwrap();
+    let world = world(run, vec![asks(&[refunds(600)])], |_| None);
+    let Step::AskPeople(open) = next(&world.conversation) else { panic!("{:?}", world.names()) };
+    let [HumanRequest::Approval(held)] = open.as_slice() else { panic!("{open:?}") };
+    let reasons: Vec<_> =
+        held.reasons.iter().map(|reason| (reason.detail.as_str(), reason.approver.as_deref().unwrap())).collect();
+    assert_eq!(
+        reasons,
+        [("every call of this tool needs approval", "supervisor"), ("amount > 500 needs approval", "supervisor")]
+    );
+}
+
+#[test]
+fn a_named_approver_lifts_no_denial_of_the_tools_policy() {
+    let mut run = supervised();
+    run.skill.tools[2].policy =
+        serde_json::from_value(json!({"allowed": "never", "requiresApproval": "always"})).unwrap();
+    let world = world(run, vec![asks(&[refunds(600)])], approves);
+    assert_eq!(world.conversation.shared.calls.rulings().last[0].verdict, Verdict::Deny);
+    assert_eq!(world.effects.len(), 0);
+}
+
 /// An earlier version also asked the default approver if a rule named one. A call that such a version held needs both, once.
 #[test]
 fn a_call_that_an_earlier_version_held_for_two_approvers_is_made_after_both_approved() {
@@ -119,7 +193,7 @@ fn a_call_that_an_earlier_version_held_for_two_approvers_is_made_after_both_appr
     let call = &world.conversation.calls()[0];
     let Some(Arguments::Canonical(arguments)) = &call.arguments else { panic!("{call:?}") };
     let (id, digest) = (call.id.clone(), arguments.digest().clone());
-    let hold = |layer, detail: &str, approver: &str| Objection::hold(layer, detail, approver).reason;
+    let hold = |layer, detail: &str, approver: &str| Objection::hold(layer, detail, Some(approver)).reason;
     let reasons = vec![
         hold(GateReason::ToolPolicy, "every call of this tool needs approval", "default"),
         hold(GateReason::Approval, "amount > 500 needs approval", "supervisor"),

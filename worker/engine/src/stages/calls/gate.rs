@@ -13,6 +13,7 @@ use crate::rules::limits::{Counted, Spent};
 use crate::rules::{Objection, Rules};
 use crate::run::Run;
 use crate::shared::Shared;
+use crate::stages::approval::Hold;
 use crate::tool::{CatalogueTool, ToolSource};
 use crate::tool_policy::refusal;
 use bloomery_crds::text::bounded;
@@ -59,9 +60,8 @@ pub struct Ruling {
 }
 
 /// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools` and the
-/// tool policy of the tenant, the effects of a validation, the tool's own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, approvers who were asked, `policy.limits`, limits
-/// of the Job. An approval lifts
-/// its own hold and no other objection.
+/// tool policy of the tenant, the effects of a validation, the tool's own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, `policy.limits`, limits
+/// of the Job. An approval lifts the holds of its approver and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     let Gate { catalogue, rules, run, record, intent, allowed, spent } = *gate;
     let Some(tool) = catalogue.tool(&call.tool) else {
@@ -99,14 +99,40 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     if let Some(subject) = subject {
         objections.extend(rules.approvals(tool, subject));
     }
-    objections.extend(asked_objections(call, tool, run));
     if let Ok(arguments) = &arguments {
         let counted = Counted { call: &call.id, spent, answer: call.reservation.as_ref() };
         objections.extend(rules.limits(tool, arguments, counted));
     }
     objections.extend(limit_objection(allowed, run));
+    let mut objections = with_approvers(objections, rules.default_approver(), &call.hold);
+    objections.extend(asked_objections(call, tool, run));
     objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));
     deny_if_too_large(strictest(objections), call)
+}
+
+/// Gives each hold that names no approver to the first one whom another hold names, or else to the `default` approver. So the default
+/// approver is asked only if no rule names one. A hold that its approver, another named one or the default approver has lifted is left out,
+/// and so is one whose reason a hold with an approver has too.
+fn with_approvers(mut objections: Vec<Objection>, default: &str, lifts: &Hold) -> Vec<Objection> {
+    let named: Vec<RulingReason> = objections
+        .iter()
+        .map(|objection| &objection.reason)
+        .filter(|reason| reason.approver.is_some())
+        .cloned()
+        .collect();
+    let approvers = named.iter().filter_map(|reason| reason.approver.as_deref()).chain([default]);
+    let approvers: Vec<&str> = approvers.collect();
+    objections.retain_mut(|Objection { verdict, reason }| {
+        if *verdict != Verdict::Hold || reason.approver.is_some() {
+            return true;
+        }
+        let of = |approver: &&str| RulingReason { approver: Some((*approver).to_owned()), ..reason.clone() };
+        let is_settled = approvers.iter().map(of).any(|reason| lifts.is_lifted(&reason));
+        let is_repeated = named.iter().any(|other| other.detail == reason.detail);
+        reason.approver = approvers.first().map(|approver| (*approver).to_owned());
+        !is_settled && !is_repeated
+    });
+    objections
 }
 
 /// Returns an objection to a call that was denied, or not decided on in time, according to the operator. Forged lines of the log may
@@ -123,7 +149,7 @@ fn asked_objections(call: &Call, tool: &CatalogueTool, run: &Run) -> Vec<Objecti
     let Some(Arguments::Canonical(arguments)) = &call.arguments else { return Vec::new() };
     let approvers = run.decisions.missing_approvers(&call.id.0, &tool.shown_name(), arguments.digest());
     let detail = "people were asked about this call, and have not approved it";
-    approvers.into_iter().map(|approver| Objection::hold(GateReason::Approval, detail, approver)).collect()
+    approvers.into_iter().map(|approver| Objection::hold(GateReason::Approval, detail, Some(approver))).collect()
 }
 
 /// Returns whether the gate still allows a call that it has allowed and that is about to be sent. The call itself is among the
