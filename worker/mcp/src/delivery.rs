@@ -117,13 +117,13 @@ impl DeliveryLog {
         })
     }
 
-    /// Records the delivery of a running request.
-    pub(crate) fn record(&self, id: &RequestId, delivery: Delivery) {
+    /// Records the delivery of a running request, or that of a message without id.
+    pub(crate) fn record(&self, id: Option<&RequestId>, delivery: Delivery) {
         self.with(|records| {
             if let Delivery::NotSent(reason) | Delivery::Broken(reason) = &delivery {
                 records.last_error = Some(reason.clone());
             }
-            if let Some(running) = records.running(id) {
+            if let Some(running) = id.and_then(|id| records.running(id)) {
                 running.delivery = delivery;
             }
         });
@@ -230,7 +230,7 @@ impl DeliveryLog {
         self.with(|records| records.tools_changed)
     }
 
-    /// Returns the latest error of any request.
+    /// Returns the latest error of any message.
     pub(crate) fn last_error(&self) -> Option<String> {
         self.with(|records| records.last_error.clone())
     }
@@ -332,8 +332,8 @@ mod tests {
     fn finish_returns_the_recorded_delivery() {
         let log = DeliveryLog::default();
         assert!(log.begin(&id(1), None) && log.begin(&id(2), None));
-        log.record(&id(1), Delivery::NotSent("refused".into()));
-        log.record(&id(2), Delivery::Broken("reset".into()));
+        log.record(Some(&id(1)), Delivery::NotSent("refused".into()));
+        log.record(Some(&id(2)), Delivery::Broken("reset".into()));
         assert_eq!(log.finish(&id(1)).0, Delivery::NotSent("refused".into()));
         assert_eq!(log.finish(&id(2)).0, Delivery::Broken("reset".into()));
         assert_eq!(log.last_error().as_deref(), Some("reset"));
@@ -343,7 +343,7 @@ mod tests {
     fn break_all_does_not_change_a_request_that_was_not_sent() {
         let log = DeliveryLog::default();
         assert!(log.begin(&id(1), None) && log.begin(&id(2), None));
-        log.record(&id(1), Delivery::NotSent("full".into()));
+        log.record(Some(&id(1)), Delivery::NotSent("full".into()));
         log.break_all("it ended");
         assert_eq!(log.finish(&id(1)).0, Delivery::NotSent("full".into()));
         assert_eq!(log.finish(&id(2)).0, Delivery::Broken("it ended".into()));

@@ -138,7 +138,11 @@ impl HttpTransport {
             JsonRpcMessage::Request(request) => request,
             // A message of another kind has no answer, so only the status matters.
             _ if status.is_success() => return Ok(StreamableHttpPostResponse::Accepted),
-            _ => return Err(broken(format!("it answered HTTP {}", status.as_u16()))),
+            _ => {
+                self.check_credentials(status);
+                let body = body::read(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
+                return Err(self.refused(status, &self.redactor.redact_json_bytes(&body)));
+            }
         };
         if !status.is_success() {
             return self.handle_refusal(response, request, in_session).await;
@@ -196,12 +200,7 @@ impl HttpTransport {
             let reason = format!("it answered HTTP {}: {}", status.as_u16(), self.quote(&body));
             return Err(StreamableHttpError::Client(Error::NotSent(reason)));
         }
-        let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        if unauthorized {
-            let retry = if self.is_without_credentials { Retry::Never } else { Retry::AfterCorrection };
-            self.deliveries.record_retry(retry);
-        }
-        if status.is_client_error() && !unauthorized {
+        if self.check_credentials(status) && status.is_client_error() {
             let read = |text: &str| serde_json::from_str::<ServerJsonRpcMessage>(text).ok().filter(|_| is_text);
             if !in_session && matches!(request.request, ClientRequest::DiscoverRequest(_)) {
                 return Ok(StreamableHttpPostResponse::Json(unknown_request(read(&body), request, status), None));
@@ -212,7 +211,22 @@ impl HttpTransport {
                 return Ok(StreamableHttpPostResponse::Json(answer, None));
             }
         }
-        Err(broken(format!("it answered HTTP {}: {}", status.as_u16(), self.quote(&body))))
+        Err(self.refused(status, &body))
+    }
+
+    /// Returns whether the server accepts the credentials, or does not ask for any. Otherwise, records when a retry may get another answer.
+    fn check_credentials(&self, status: StatusCode) -> bool {
+        let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if is_refused {
+            let retry = if self.is_without_credentials { Retry::Never } else { Retry::AfterCorrection };
+            self.deliveries.record_retry(retry);
+        }
+        !is_refused
+    }
+
+    /// Returns the error for an error response with a redacted body.
+    fn refused(&self, status: StatusCode, body: &str) -> StreamableHttpError<Error> {
+        broken(format!("it answered HTTP {}: {}", status.as_u16(), self.quote(body)))
     }
 
     /// Reserves the time of the next request to resume a stream, and returns it. Before, rmcp has waited as long as the server asked.
@@ -260,8 +274,8 @@ impl StreamableHttpClient for HttpTransport {
             }
             Err(error) => Err(error),
         };
-        if let (Some(id), Err(error)) = (&id, &outcome) {
-            self.deliveries.record(id, transport_error::delivery(error));
+        if let Err(error) = &outcome {
+            self.deliveries.record(id.as_ref(), transport_error::delivery(error));
         }
         outcome
     }

@@ -192,7 +192,8 @@ impl Transport<RoleClient> for StdioTransport {
             process.note_closed();
             if let Some(id) = &id {
                 let reason = format!("its input cannot be written: {error}");
-                deliveries.record(id, if sent == 0 { Delivery::NotSent(reason) } else { Delivery::Broken(reason) });
+                deliveries
+                    .record(Some(id), if sent == 0 { Delivery::NotSent(reason) } else { Delivery::Broken(reason) });
             }
             Err(error)
         }

@@ -74,7 +74,7 @@ impl HttpTransport {
 
     fn record_broken(&self, id: Option<&RequestId>, reason: &str) {
         if let Some(id) = id {
-            self.deliveries.record(id, Delivery::Broken(reason.to_owned()));
+            self.deliveries.record(Some(id), Delivery::Broken(reason.to_owned()));
         }
     }
 }

@@ -279,6 +279,7 @@ async fn the_timeout_of_a_tool_holds_from_the_first_call() {
 /// A server that requires credentials is not retried for a call, even if it may get them later.
 #[rstest]
 #[case::session(401, "initialize")]
+#[case::notification(401, "notifications/initialized")]
 #[case::list(403, "tools/list")]
 #[tokio::test]
 async fn a_missing_credential_is_shown_at_once(#[case] status: u16, #[case] method: &'static str) {
