@@ -309,7 +309,10 @@ fn classify_answer(answer: Result<ServerResult, ServiceError>, delivery: Deliver
             Delivery::Broken(reason) => Reply::Unknown(reason),
             Delivery::SessionUnknown => Reply::SessionUnknown,
             Delivery::Sent => Reply::Unknown(match error {
-                ServiceError::Timeout { timeout } => format!("it did not answer within {} s", timeout.as_secs()),
+                // A part of the timeout may have passed before rmcp received it.
+                ServiceError::Timeout { timeout } => {
+                    format!("it did not answer within {} s", timeout.as_secs_f64().ceil())
+                }
                 ServiceError::TransportClosed => "its answer ended before the result".to_owned(),
                 other => other.to_string(),
             }),
