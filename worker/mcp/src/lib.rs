@@ -13,6 +13,7 @@
 //! The module `delivery` records the proof where bytes are sent. Error messages are never used as proof.
 
 mod access;
+mod binary_text;
 mod cache;
 mod call;
 mod client;

@@ -1,5 +1,6 @@
 //! Converts the result of a tool to text for the model. Binary content is kept separately, and the text refers to it by its digest.
 
+use crate::binary_text;
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::structured;
 use base64::Engine;
@@ -30,9 +31,12 @@ pub(crate) struct Content {
 pub(crate) fn read(result: &CallToolResult) -> Content {
     let mut content = Content::default();
     let blocks = &result.content;
-    let mut parts: Vec<String> = blocks.iter().map(|block| content.part(block)).collect();
-    if let Some(structured) = result.structured_content.as_ref().filter(|value| !structured::only_wraps(value, blocks))
-    {
+    let structured = result.structured_content.as_ref();
+    // Without structured content, conditions read the text.
+    let binary = |block: &ContentBlock| structured.and_then(|_| binary_text::read(&block.as_text()?.text));
+    let mut parts: Vec<String> =
+        blocks.iter().map(|block| content.part(binary(block).as_ref().unwrap_or(block))).collect();
+    if let Some(structured) = structured.filter(|value| !structured::only_wraps(value, blocks)) {
         let rest = structured::without_repetitions(structured, blocks, &parts, &mut |block| content.part(block));
         // Servers send the JSON as a text, too, for clients that do not support structured content.
         let is_repeated =
@@ -217,6 +221,24 @@ mod tests {
             {"url": format!("data:image/png;base64,{}", image["data"].as_str().unwrap()), "n": 1}}),
         "NOTE\n{\"n\":1,\"url\":\"NOTE\"}"
     )]
+    #[case::data_only_without_an_item(
+        |image: Value| json!({"content": [{"type": "text", "text": "drawn"}], "structuredContent": {"image": image["data"]}}),
+        "drawn\n{\"image\":\"NOTE\"}"
+    )]
+    #[case::a_wrapped_url(
+        |image: Value| {
+            let url = format!("data:image/png;base64,{}", image["data"].as_str().unwrap());
+            json!({"content": [{"type": "text", "text": url}], "structuredContent": {"result": url}})
+        },
+        "NOTE"
+    )]
+    #[case::a_url_as_json(
+        |image: Value| {
+            let shown = json!({"url": format!("data:image/png;base64,{}", image["data"].as_str().unwrap()), "n": 1});
+            json!({"content": [{"type": "text", "text": shown.to_string()}], "structuredContent": shown})
+        },
+        "{\"n\":1,\"url\":\"NOTE\"}"
+    )]
     #[case::as_json(
         |image: Value| json!({"content": [{"type": "text", "text": json!({"a": image, "b": 1}).to_string()}],
             "structuredContent": {"a": image, "b": 1}}),
@@ -226,11 +248,11 @@ mod tests {
         #[case] result: fn(Value) -> Value,
         #[case] expected: &str,
     ) {
-        let bytes = [7; 300];
-        let image = json!({"type": "image", "data": STANDARD.encode(bytes), "mimeType": "image/png"});
+        let bytes = [b"\x89PNG\r\n\x1a\n".as_slice(), &[7; 292]].concat();
+        let image = json!({"type": "image", "data": STANDARD.encode(&bytes), "mimeType": "image/png"});
         let content = content(result(image));
         let note = format!("[image, image/png, 300 bytes, kept as {}; it is not text]", Digest::of_bytes(&bytes));
-        assert_eq!((content.text, content.media), (expected.replace("NOTE", &note), vec![bytes.to_vec()]));
+        assert_eq!((content.text, content.media), (expected.replace("NOTE", &note), vec![bytes]));
     }
 
     #[test]

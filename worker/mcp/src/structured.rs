@@ -1,5 +1,6 @@
 //! Compares the structured content of a result with its other content, so that the model reads nothing twice.
 
+use crate::binary_text;
 use rmcp::model::{ContentBlock, ResourceContents};
 use serde_json::Value;
 
@@ -43,8 +44,8 @@ fn read_block(value: &Value) -> Option<ContentBlock> {
     serde_json::from_value(value.clone()).ok()
 }
 
-/// Returns structured content without repetitions of the other content: binary data and long repeated texts become references. `note`
-/// keeps a binary block, and returns its note. `parts` has the text of each block.
+/// Returns structured content without binary data and repetitions of the other content: binary data, also in a text, and long repeated
+/// texts become references. `note` keeps a binary block, and returns its note. `parts` has the text of each block.
 pub(crate) fn without_repetitions(
     value: &Value,
     content: &[ContentBlock],
@@ -52,7 +53,11 @@ pub(crate) fn without_repetitions(
     note: &mut impl FnMut(&ContentBlock) -> String,
 ) -> Value {
     match value {
-        Value::String(text) => Value::String(reference(text, content, parts).unwrap_or_else(|| text.clone())),
+        Value::String(text) => {
+            let note_of_binary = || binary_text::read(text).map(|block| note(&block));
+            let shown = reference(text, content, parts).or_else(note_of_binary);
+            Value::String(shown.unwrap_or_else(|| text.clone()))
+        }
         Value::Array(items) => items.iter().map(|item| without_repetitions(item, content, parts, note)).collect(),
         Value::Object(fields) => {
             if let Some(block) = read_block(value).filter(|block| base64(block).is_some()) {
