@@ -35,7 +35,7 @@ pub(crate) enum SendOutcome {
     Answered(CallOutcome),
     /// No byte of the call was sent. The text is a clause, such as "it cannot be reached".
     NotSent(String),
-    /// The call must not be sent. The text is a sentence for the model.
+    /// The call must not be sent, or the server has refused it. The text is a sentence for the model.
     Refused(String),
     /// The call was sent, or may have been. The text is a clause, such as "it answered HTTP 503".
     Unknown(String),
@@ -74,6 +74,7 @@ pub(crate) fn classify(reply: Reply) -> SendOutcome {
             SendOutcome::Answered(CallOutcome::failed(text))
         }
         Reply::NotSent(reason) => SendOutcome::NotSent(reason),
+        Reply::Unauthorized(reason) => SendOutcome::Refused(format!("The server refused the call: {reason}.")),
         Reply::Unknown(reason) => SendOutcome::Unknown(reason),
         Reply::SessionUnknown => SendOutcome::SessionUnknown,
     }

@@ -27,6 +27,8 @@ pub(crate) enum Delivery {
     Sent,
     /// The request was sent, and then its connection or its answer broke. Holds the reason as a clause.
     Broken(String),
+    /// The server answered that it has not applied the request (HTTP 401). Holds the reason as a clause.
+    Unauthorized(String),
     /// The server answered that it does not know the session of the request (HTTP 404).
     SessionUnknown,
 }
@@ -120,7 +122,7 @@ impl DeliveryLog {
     /// Records the delivery of a running request, or that of a message without id.
     pub(crate) fn record(&self, id: Option<&RequestId>, delivery: Delivery) {
         self.with(|records| {
-            if let Delivery::NotSent(reason) | Delivery::Broken(reason) = &delivery {
+            if let Delivery::NotSent(reason) | Delivery::Unauthorized(reason) | Delivery::Broken(reason) = &delivery {
                 records.last_error = Some(reason.clone());
             }
             if let Some(running) = id.and_then(|id| records.running(id)) {

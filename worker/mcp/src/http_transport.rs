@@ -224,9 +224,14 @@ impl HttpTransport {
         !is_refused
     }
 
-    /// Returns the error for an error response with a redacted body.
+    /// Returns the error for an error response with a redacted body. By RFC 9110, a request with the response 401 has not been applied.
+    /// This is not certain for 403, which a proxy may also send in the place of a response that it does not let pass.
     fn refused(&self, status: StatusCode, body: &str) -> StreamableHttpError<Error> {
-        broken(format!("it answered HTTP {}: {}", status.as_u16(), self.quote(body)))
+        let reason = format!("it answered HTTP {}: {}", status.as_u16(), self.quote(body));
+        StreamableHttpError::Client(match status {
+            StatusCode::UNAUTHORIZED => Error::Unauthorized(reason),
+            _ => Error::Broken(reason),
+        })
     }
 
     /// Reserves the time of the next request to resume a stream, and returns it. Before, rmcp has waited as long as the server asked.

@@ -119,7 +119,9 @@ async fn request_page(session: &Session, cursor: Option<String>, until: Instant)
             bounded(&error.message, MAX_REASON_BYTES),
             error.code.0
         ))),
-        Reply::NotSent(reason) | Reply::Unknown(reason) => Err(Error::Unavailable(reason)),
+        Reply::NotSent(reason) | Reply::Unauthorized(reason) | Reply::Unknown(reason) => {
+            Err(Error::Unavailable(reason))
+        }
         Reply::SessionUnknown => Err(Error::Unavailable(SESSION_UNKNOWN.to_owned())),
     }
 }

@@ -91,6 +91,8 @@ pub(crate) enum Reply {
     Error(ErrorData),
     /// No byte of the request was sent. Holds the reason as a clause.
     NotSent(String),
+    /// The server answered that it has not applied the request. Holds the reason as a clause.
+    Unauthorized(String),
     /// The request was sent, or may have been, and there is no answer. Holds the reason as a clause.
     Unknown(String),
     /// The server answered that it does not know the session. It has not run the request if it then begins a session.
@@ -306,6 +308,7 @@ fn classify_answer(answer: Result<ServerResult, ServiceError>, delivery: Deliver
         Err(ServiceError::McpError(error)) => Reply::Error(error),
         Err(error) => match delivery {
             Delivery::NotSent(reason) => Reply::NotSent(reason),
+            Delivery::Unauthorized(reason) => Reply::Unauthorized(reason),
             Delivery::Broken(reason) => Reply::Unknown(reason),
             Delivery::SessionUnknown => Reply::SessionUnknown,
             Delivery::Sent => Reply::Unknown(match error {

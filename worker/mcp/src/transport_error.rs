@@ -10,6 +10,9 @@ pub(crate) enum Error {
     /// No byte of the request was sent.
     #[error("{0}")]
     NotSent(String),
+    /// The server answered that it has not applied the request, because it does not accept the credentials (HTTP 401).
+    #[error("{0}")]
+    Unauthorized(String),
     /// The request was sent, or may have been.
     #[error("{0}")]
     Broken(String),
@@ -35,6 +38,7 @@ pub(crate) fn broken(reason: String) -> StreamableHttpError<Error> {
 pub(crate) fn delivery(error: &StreamableHttpError<Error>) -> Delivery {
     match error {
         StreamableHttpError::Client(Error::NotSent(reason)) => Delivery::NotSent(reason.clone()),
+        StreamableHttpError::Client(Error::Unauthorized(reason)) => Delivery::Unauthorized(reason.clone()),
         StreamableHttpError::Client(Error::Broken(reason)) => Delivery::Broken(reason.clone()),
         StreamableHttpError::SessionExpired => Delivery::SessionUnknown,
         other => Delivery::Broken(other.to_string()),

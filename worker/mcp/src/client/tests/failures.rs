@@ -39,7 +39,7 @@ fn sized(request: &Value, bytes: usize) -> Value {
 #[case::server_error_with_an_answer(|call: &Value| response(503, &error(call)), "it answered HTTP 503")]
 #[case::refused_by_a_proxy(|_: &Value| response(400, &json!("bad gateway rules")), "it answered HTTP 400")]
 #[case::another_call_refused(|_: &Value| response(400, &error(&json!({"id": 999}))), "it answered HTTP 400")]
-#[case::unauthorized(|call: &Value| response(401, &error(call)), "it answered HTTP 401")]
+#[case::forbidden(|call: &Value| response(403, &error(call)), "it answered HTTP 403")]
 #[case::redirect(
     |_: &Value| (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/elsewhere")]).into_response(),
     "/elsewhere (HTTP 307), and redirects are not followed"
@@ -274,6 +274,19 @@ async fn the_timeout_of_a_tool_holds_from_the_first_call() {
     let called = tokio::time::timeout(Duration::from_secs(20), client.call(&call, LONG_TIMEOUT, &|_| {})).await;
     let CallOutcome::Indeterminate { text } = &called.unwrap().outcome else { panic!("not indeterminate") };
     assert!(text.ends_with("it did not answer within 1 s"), "{text}");
+}
+
+/// A 401 says that the call was not applied. If the call was sent before, this says nothing about the first time.
+#[tokio::test]
+async fn a_call_that_the_server_answers_with_401_has_failed() {
+    let server = ScriptedServer::answering_calls(|_| response(401, &json!("the token has expired")));
+    let client = client(&server.start().await);
+    let CallOutcome::Failed { text, .. } = call(&client, "refund", "{}").await else { panic!("not failed") };
+    assert_eq!(text, "The server refused the call: it answered HTTP 401: \"the token has expired\".");
+    assert_eq!(server.count("tools/call"), 1);
+    let repeated = repeated_call(&client, "refund", "{}", LONG_TIMEOUT, true).await.outcome;
+    let CallOutcome::Indeterminate { text } = &repeated else { panic!("{repeated:?}") };
+    assert!(text.contains("its answer was lost, and the call could not be repeated"), "{text}");
 }
 
 /// A server that requires credentials is not retried for a call, even if it may get them later.
