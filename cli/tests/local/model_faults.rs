@@ -140,6 +140,8 @@ async fn a_temporary_fault_is_retried_and_no_call_is_repeated(#[case] fault: Val
 #[case::no_json(json!({"garbage": true}), 3, "cannot be read")]
 #[case::ten_mib(json!({"huge": 10 * MIB}), 3, "larger than 2097152 bytes")]
 #[case::refused(json!({"status": 400}), 1, "refuses the request")]
+#[case::wrong_key(json!({"status": 401}), 1, "Check its key")]
+#[case::forbidden(json!({"status": 403}), 1, "Check its key")]
 #[case::longer_than_the_window(json!({"tooLong": true}), 1, "longer than the model's context window")]
 // A pause that is longer than the patience is shortened.
 #[case::too_many_requests(json!({"status": 429, "retryAfter": 3600}), 2, "limits the rate of requests")]

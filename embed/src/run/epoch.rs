@@ -73,7 +73,8 @@ impl LocalEpoch<'_> {
         let models = Clients::new(
             &part.models,
             &part.job.uid,
-            &RetryPolicy::new(patience),
+            // Nobody corrects a key while a person waits for the run.
+            &RetryPolicy::new(patience).without_key_corrections(),
             AddressPolicy::for_local_machine(),
             redactor,
         );

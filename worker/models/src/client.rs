@@ -122,6 +122,11 @@ impl Client {
                 request_error::Error::Refused { message } => {
                     return Err(self.failed(ModelFailure::Unavailable, &message));
                 }
+                request_error::Error::Temporary { delay: RetryDelay::WrongKey, message }
+                    if !self.retry_policy.awaits_corrected_key =>
+                {
+                    return Err(self.failed(ModelFailure::Unavailable, &message));
+                }
                 request_error::Error::SecretMissing(ref missing) => (RetryDelay::SecretMissing, missing.to_string()),
                 request_error::Error::Temporary { delay, ref message } => (delay, message.clone()),
             };

@@ -51,7 +51,10 @@ impl ErrorResponse {
         let temporary = |delay, message| Error::Temporary { delay, message };
         let refused = || Error::Refused { message: format!("refuses the request: it {description}") };
         match status {
-            401 | 403 => temporary(long, format!("{description}. Check its key")),
+            401 | 403 => {
+                let delay = retry_after.map_or(RetryDelay::WrongKey, RetryDelay::RetryAfter);
+                temporary(delay, format!("{description}. Check its key"))
+            }
             402 => temporary(long, format!("{description}. Check the account that pays for it")),
             404 => temporary(long, format!("{description}. Check its address and the name of the model")),
             429 => temporary(short, format!("limits the rate of requests: it {description}")),
@@ -174,8 +177,8 @@ mod tests {
     }
 
     #[rstest]
-    #[case(401, RetryDelay::Long)]
-    #[case(403, RetryDelay::Long)]
+    #[case(401, RetryDelay::WrongKey)]
+    #[case(403, RetryDelay::WrongKey)]
     #[case(402, RetryDelay::Long)]
     #[case(404, RetryDelay::Long)]
     #[case(408, RetryDelay::Short)]

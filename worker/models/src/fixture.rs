@@ -145,7 +145,13 @@ pub(crate) fn endpoint(base_url: &str) -> ModelEndpoint {
 /// Returns a policy that retries for `total`, with delays of milliseconds.
 pub(crate) fn retry_policy(total: Duration) -> RetryPolicy {
     let delays = || Backoff::new(Duration::from_millis(1), Duration::from_millis(2));
-    RetryPolicy { total, short_delays: delays(), long_delays: delays(), secret_delays: delays() }
+    RetryPolicy {
+        total,
+        short_delays: delays(),
+        long_delays: delays(),
+        secret_delays: delays(),
+        awaits_corrected_key: true,
+    }
 }
 
 /// Returns a request of the main loop.

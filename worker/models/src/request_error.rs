@@ -43,6 +43,8 @@ pub(crate) enum RetryDelay {
     Short,
     /// A long delay, because a person has to remove the cause.
     Long,
+    /// A long delay, because a person has to correct the key.
+    WrongKey,
     /// A short delay, because a missing Secret is detected without a request.
     SecretMissing,
     /// The delay that the server requested.

@@ -16,6 +16,8 @@ pub struct RetryPolicy {
     pub long_delays: Backoff,
     /// The delays while a key does not exist. They are short, because such a try only reads a file.
     pub secret_delays: Backoff,
+    /// Whether a request whose key the server does not accept is retried, because a person may correct the key meanwhile.
+    pub awaits_corrected_key: bool,
 }
 
 impl RetryPolicy {
@@ -27,7 +29,14 @@ impl RetryPolicy {
             short_delays: Backoff::new(seconds(1), seconds(30)),
             long_delays: Backoff::new(seconds(5), seconds(60)),
             secret_delays: Backoff::new(seconds(1), seconds(5)),
+            awaits_corrected_key: true,
         }
+    }
+
+    /// Ends a request at once if the server does not accept its key.
+    #[must_use]
+    pub fn without_key_corrections(self) -> Self {
+        Self { awaits_corrected_key: false, ..self }
     }
 }
 
@@ -60,7 +69,7 @@ impl Tries {
         let left = self.policy.total.saturating_sub(elapsed);
         let delay = match delay {
             RetryDelay::Short => self.policy.short_delays.next_delay(),
-            RetryDelay::Long => self.policy.long_delays.next_delay(),
+            RetryDelay::Long | RetryDelay::WrongKey => self.policy.long_delays.next_delay(),
             RetryDelay::SecretMissing => self.policy.secret_delays.next_delay(),
             RetryDelay::RetryAfter(delay) => delay.max(self.policy.short_delays.next_delay()),
         };

@@ -14,6 +14,7 @@ use bloomery_http::address::AddressPolicy;
 use bloomery_redact::Redactor;
 use bloomery_testkit::local_server;
 use futures::{StreamExt, stream};
+use rstest::rstest;
 use serde_json::{Value, json};
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -243,6 +244,19 @@ async fn a_corrected_key_takes_effect_without_a_restart() {
     let reason = "answered HTTP 401: Incorrect API key provided: [redacted: default]. Check its key";
     assert!(message.ends_with(reason), "{message}");
     assert!(!message.contains("sk-wrong"), "{message}");
+}
+
+#[rstest]
+#[case(401)]
+#[case(403)]
+#[tokio::test]
+async fn a_wrong_key_that_nobody_corrects_is_tried_once(#[case] status: u16) {
+    let (server, url) = Server::start([response(status, "no"), completion("Done")]).await;
+    let (client, _dir, _path) = client_with_key(&url, Some("sk-wrong\n"));
+    let client = Client { retry_policy: client.retry_policy.clone().without_key_corrections(), ..client };
+    let failure = ask(&client).await.0.unwrap_err();
+    assert!(failure.message.contains(&format!("answered HTTP {status}: no. Check its key")), "{failure}");
+    assert_eq!(server.request_count(), 1);
 }
 
 #[tokio::test]
