@@ -1,7 +1,8 @@
 //! Reads values of enums that a newer version may have extended.
 //!
 //! Operators and workers of two versions run at the same time during an upgrade, and after a rollback. A value that only informs
-//! people must not make the whole report or status unreadable. Values that decide whether a call is allowed are never read this way.
+//! people must not make the whole report or status unreadable. Values that decide whether a call is allowed are not read this way, except for
+//! the limits in directives (`docs/explanation/versions.md`).
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};

@@ -452,6 +452,16 @@ mod tests {
     }
 
     #[test]
+    fn directives_of_a_newer_version_are_followed_as_far_as_they_are_known() {
+        let limits = serde_json::json!({ "steps": 3, "duration": { "work": "5m" } });
+        let sent =
+            serde_json::json!({ "ack": 1, "cancel": true, "quorum": 2, "limits": limits, "blockedTools": ["pay"] });
+        let directives: Directives = serde_json::from_value(sent).unwrap();
+        let expected = Directives { ack: 1, cancel: true, blocked_tools: vec!["pay".into()], ..Directives::default() };
+        assert_eq!(directives, expected);
+    }
+
+    #[test]
     fn a_report_of_a_newer_version_is_read_cautiously() {
         let Report { projection, waiting, end, .. } = serde_json::from_value(report_of_a_newer_version()).unwrap();
         assert_eq!((projection.phase, waiting, end), (Phase::Running, None, Some(PodEnd::Parked(ParkReason::Drain))));
