@@ -46,7 +46,11 @@ pub(crate) fn read(result: &CallToolResult) -> Content {
         parts.retain(|_| is_other.next().unwrap_or(true));
         parts.insert(at, rest.to_string());
     }
-    let text = parts.join("\n");
+    // A large text, which usually is the only part, is not copied once more.
+    let text = match parts.as_mut_slice() {
+        [only] => std::mem::take(only),
+        _ => parts.join("\n"),
+    };
     content.text = if text.is_empty() { "[the result is empty]".to_owned() } else { truncated(text) };
     content
 }
