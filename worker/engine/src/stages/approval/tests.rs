@@ -162,7 +162,8 @@ fn the_default_approver_is_asked_only_where_no_rule_names_one(
 fn a_named_approver_reads_the_reasons_that_name_none() {
     let mut run = supervised();
     run.skill.tools[2].policy = serde_json::from_value(json!({"requiresApproval": "always"})).unwrap();
-    let world = world(run, vec![asks(&[refunds(600)])], |_| None);
+    let mut world = World::new(run, vec![asks(&[refunds(600)])], ALL_WELL);
+    world.play_until(|conversation| conversation.shared.calls.held().is_some());
     let Step::AskPeople(open) = next(&world.conversation) else { panic!("{:?}", world.names()) };
     let [HumanRequest::Approval(held)] = open.as_slice() else { panic!("{open:?}") };
     let reasons: Vec<_> =
