@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 64;
 const MAX_DIGITS: usize = 12;
 
 /// The reason why a text is not a duration.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The text does not have the notation of Kubernetes.
     #[error(transparent)]
