@@ -220,3 +220,28 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
     let what = what.into();
     move |source| Error::Io { what, source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::Router;
+    use axum::http::Request;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn only_the_answer_of_a_watch_is_progress_of_the_watches() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(|| async { "{}" });
+        let server = tokio::spawn(async { axum::serve(listener, router).await });
+        let (liveness, metrics) = (Liveness::default(), Arc::new(Metrics::new()));
+        let clients = Clients::new(&Config::new(url.parse().unwrap()), &metrics, &liveness).unwrap();
+        let start = liveness.last_progress();
+        for (client, is_progress) in [(clients.lease, false), (clients.requests, false), (clients.watches, true)] {
+            client.request_text(Request::get("/version").body(Vec::new()).unwrap()).await.unwrap();
+            assert_eq!(liveness.last_progress() > start, is_progress);
+        }
+        assert!(metrics.to_text().contains(r#"bloomery_api_responses_total{code="200"} 3"#), "{}", metrics.to_text());
+        server.abort();
+    }
+}
