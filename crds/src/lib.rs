@@ -9,6 +9,7 @@ pub mod canonical;
 pub mod children;
 pub mod conditions;
 pub mod docs;
+pub mod duration;
 pub mod fallback;
 pub mod fault;
 pub mod features;

@@ -1,12 +1,15 @@
 //! What the version before this one wrote can be read, and nothing of it is lost. `make test-versions` builds that version.
+//! Documents that it did not have are in `wire/new`, as this version writes them: the next version reads them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bloomery_crds::Digest;
-use bloomery_crds::report::{Directives, Report, TerminationMessage};
+use bloomery_crds::children::SkillPage;
+use bloomery_crds::probe::{ProbePart, ProbeReport, TokenRequest};
+use bloomery_crds::report::{Directives, MemoryFault, Report, TerminationMessage};
 use bloomery_crds::run::{JobPart, open_job_part, open_revision, seal};
 use bloomery_crds::unknown;
-use bloomery_crds::v1alpha1::{Approval, CRD_VERSION, JobStatus, SkillStatus, definitions};
+use bloomery_crds::v1alpha1::{Approval, CRD_VERSION, JobStatus, ModelStatus, SkillStatus, definitions};
 use rstest::rstest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +17,9 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 fn stored(name: &str) -> String {
-    std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/wire/n-1").join(name)).unwrap()
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/wire");
+    let (before, new) = (directory.join("n-1").join(name), directory.join("new").join(name));
+    std::fs::read_to_string(if before.exists() { before } else { new }).unwrap()
 }
 
 /// Returns the fields of `before` that `after` lacks or changes. A newer version may add fields.
@@ -65,12 +70,42 @@ fn the_statuses_of_jobs_are_read(#[case] name: &str) {
 }
 
 #[test]
-fn directives_skill_statuses_and_approvals_are_read() {
+fn directives_statuses_and_approvals_are_read() {
     keeps::<Directives>("directives.json");
     keeps::<SkillStatus>("skill-status.json");
+    keeps::<ModelStatus>("model-status.json");
     keeps::<Approval>("approval.json");
     let approval: Value = serde_json::from_str(&stored("approval.json")).unwrap();
     assert_eq!(unknown::read::<Approval>(&approval).unknown, None);
+}
+
+#[test]
+fn documents_of_probes_skill_pages_and_memory_faults_are_read() {
+    keeps::<ProbePart>("probe-part.json");
+    keeps::<ProbeReport>("probe-report.json");
+    keeps::<TokenRequest>("token-request.json");
+    keeps::<SkillPage>("skill-page.json");
+    keeps::<MemoryFault>("memory-fault.json");
+    let message = stored("memory-fault.json");
+    assert!(MemoryFault::from_text(&message).is_some() && TerminationMessage::from_text(&message).is_none());
+}
+
+/// Returns whether a document with a field of the next version can be read.
+fn ignores_a_new_field<T: DeserializeOwned>(name: &str) -> bool {
+    let mut document: Value = serde_json::from_str(&stored(name)).unwrap();
+    document["fieldOfTheNextVersion"] = "x".into();
+    serde_json::from_value::<T>(document).is_ok()
+}
+
+#[test]
+fn a_new_field_of_a_message_between_two_versions_is_ignored() {
+    assert!(ignores_a_new_field::<Report>("report-finished.json"));
+    assert!(ignores_a_new_field::<Directives>("directives.json"));
+    assert!(ignores_a_new_field::<TerminationMessage>("termination-finished.json"));
+    assert!(ignores_a_new_field::<ProbeReport>("probe-report.json"));
+    assert!(ignores_a_new_field::<TokenRequest>("token-request.json"));
+    assert!(ignores_a_new_field::<SkillPage>("skill-page.json"));
+    assert!(ignores_a_new_field::<MemoryFault>("memory-fault.json"));
 }
 
 #[test]

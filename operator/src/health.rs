@@ -32,6 +32,12 @@ impl Liveness {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
+    /// Returns the time of the last progress.
+    #[cfg(test)]
+    pub(crate) fn last_progress(&self) -> Instant {
+        *self.0.lock().unwrap()
+    }
+
     /// Returns the time since the last progress at `now`, if it is too long.
     fn silence(&self, now: Instant) -> Option<Duration> {
         let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);

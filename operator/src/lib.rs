@@ -9,6 +9,7 @@ pub mod apply;
 pub mod approval;
 pub mod caches;
 pub mod children;
+mod client;
 pub mod context;
 pub mod controller;
 pub mod error;

@@ -195,7 +195,7 @@ fn number(text: &str) -> Option<u64> {
 
 /// Returns the whole seconds of a duration, at least 1 if it is not zero.
 fn seconds(text: &str) -> Option<u64> {
-    let duration: kube::core::Duration = text.parse().ok()?;
+    let duration = bloomery_crds::duration::parse(text).ok()?;
     let length = std::time::Duration::from(duration);
     let seconds = if length.is_zero() { 0 } else { length.as_secs().max(1) };
     (!duration.is_negative()).then_some(seconds)
@@ -393,6 +393,14 @@ mod tests {
             "The annotation bloomery.dev/max-tokens of the namespace cannot be read, so it allows nothing.",
             "The annotation bloomery.dev/max-duration of the namespace cannot be read, so it allows nothing.",
             "spec.engine.limits.tokens: the namespace allows at most 0, and the Skill asks for 1.",
+            "spec.engine.limits.duration: the namespace allows at most 0s, and the Skill asks for 1s.",
+        ],
+    )]
+    #[case::too_long(
+        &[("bloomery.dev/max-duration", "18446744073709551615h")],
+        "registry.example/team/server:1", r#"{"tokens": 1, "duration": "1s"}"#,
+        &[
+            "The annotation bloomery.dev/max-duration of the namespace cannot be read, so it allows nothing.",
             "spec.engine.limits.duration: the namespace allows at most 0s, and the Skill asks for 1s.",
         ],
     )]

@@ -12,18 +12,15 @@ use crate::pod_seals::PodSeals;
 use crate::server_tokens::ServerTokens;
 use crate::settings::Settings;
 use crate::status::Statuses;
-use crate::{approval, job, listen, model, report, skill};
-use axum::http::{Response, StatusCode};
+use crate::{approval, client, job, listen, model, report, skill};
+use axum::http::StatusCode;
 use futures::stream::StreamExt;
-use kube::client::ClientBuilder;
 use kube::{Client, Config};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tower::BoxError;
-use tower::util::MapResultLayer;
 
 /// The time that requests and reconciles in progress may take after SIGTERM. The pod's grace period is longer.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -122,28 +119,11 @@ impl Clients {
             }
         };
         Ok(Self {
-            lease: create_client(config.clone(), leader::LEASE_REQUEST_TIMEOUT, count.clone())?,
-            watches: create_client(config.clone(), WATCH_READ_TIMEOUT, count_watch)?,
-            requests: create_client(config.clone(), REQUEST_READ_TIMEOUT, count)?,
+            lease: client::create(config, leader::LEASE_REQUEST_TIMEOUT, count.clone())?,
+            watches: client::create(config, WATCH_READ_TIMEOUT, count_watch)?,
+            requests: client::create(config, REQUEST_READ_TIMEOUT, count)?,
         })
     }
-}
-
-/// Creates a client whose requests fail after this time without a byte. It calls `observe` with the status of each
-/// response, and with `None` for each request without a response.
-fn create_client(
-    mut config: Config,
-    read_timeout: Duration,
-    observe: impl Fn(Option<StatusCode>) + Clone + Send + 'static,
-) -> Result<Client, kube::Error> {
-    config.read_timeout = Some(read_timeout);
-    // The time during which a pooled connection is idle does not count.
-    config.reset_reader_on_write = true;
-    let layer = MapResultLayer::new(move |result: Result<Response<_>, BoxError>| {
-        observe(result.as_ref().ok().map(Response::status));
-        result
-    });
-    Ok(ClientBuilder::try_from(config)?.with_layer(&layer).build())
 }
 
 fn create_context(
@@ -244,58 +224,24 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::{Cache, CacheOptions, Watched};
     use axum::Router;
-    use axum::body::Body;
-    use axum::extract::{RawQuery, State};
-    use futures::stream;
-    use k8s_openapi::api::core::v1::ServiceAccount;
-    use kube::Api;
-    use kube::runtime::watcher;
-    use serde_json::json;
-    use std::convert::Infallible;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use axum::http::Request;
     use tokio::net::TcpListener;
 
-    /// Answers a list with no account. The first watch is silent after its headers, as on a half-open connection; a later one has the
-    /// account `worker`.
-    async fn answer(State(watches): State<Arc<AtomicUsize>>, RawQuery(query): RawQuery) -> Body {
-        if !query.is_some_and(|query| query.contains("watch=true")) {
-            let list = json!({"apiVersion": "v1", "kind": "ServiceAccountList", "metadata": {"resourceVersion": "1"}, "items": []});
-            return Body::from(list.to_string());
-        }
-        let is_first = watches.fetch_add(1, Ordering::Relaxed) == 0;
-        let metadata = json!({"name": "worker", "namespace": "acme", "resourceVersion": "2"});
-        let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
-        let event = json!({"type": "ADDED", "object": object}).to_string() + "\n";
-        let begins = if is_first { "\n".to_owned() } else { event };
-        Body::from_stream(stream::iter([Ok::<_, Infallible>(begins)]).chain(stream::pending()))
-    }
-
     #[tokio::test]
-    async fn a_watch_on_a_half_open_connection_is_opened_again() {
+    async fn only_the_answer_of_a_watch_is_progress_of_the_watches() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(answer).with_state(Arc::default());
+        let router = Router::new().fallback(|| async { "{}" });
         let server = tokio::spawn(async { axum::serve(listener, router).await });
-        let responses = Arc::new(AtomicUsize::new(0));
-        let count = responses.clone();
-        let client = create_client(Config::new(url.parse().unwrap()), Duration::from_millis(100), move |_| {
-            count.fetch_add(1, Ordering::Relaxed);
-        });
-        let options = CacheOptions::trimmed(|_| {});
-        let watched = Watched { api: Api::all(client.unwrap()), config: watcher::Config::default(), scope: None };
-        let (cache, feed) = Cache::<ServiceAccount>::new(vec![watched], options);
-        let mut changes = cache.changes();
-        let feeding = tokio::spawn(feed.for_each(|()| async {}));
-        let received = async {
-            while cache.get("acme", "worker").is_none() {
-                let _ = changes.next().await;
-            }
-        };
-        tokio::time::timeout(Duration::from_mins(1), received).await.expect("the watch stays silent");
-        assert!(responses.load(Ordering::Relaxed) >= 3, "a list and two watches");
-        feeding.abort();
+        let (liveness, metrics) = (Liveness::default(), Arc::new(Metrics::new()));
+        let clients = Clients::new(&Config::new(url.parse().unwrap()), &metrics, &liveness).unwrap();
+        let start = liveness.last_progress();
+        for (client, is_progress) in [(clients.lease, false), (clients.requests, false), (clients.watches, true)] {
+            client.request_text(Request::get("/version").body(Vec::new()).unwrap()).await.unwrap();
+            assert_eq!(liveness.last_progress() > start, is_progress);
+        }
+        assert!(metrics.to_text().contains(r#"bloomery_api_responses_total{code="200"} 3"#), "{}", metrics.to_text());
         server.abort();
     }
 }

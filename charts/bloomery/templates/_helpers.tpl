@@ -28,12 +28,29 @@ app.kubernetes.io/component: operator
 
 {{/* The labels of all objects of the chart, without those of its part. */}}
 {{- define "bloomery.releaseLabels" -}}
+{{- include "bloomery.checkLabels" . -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: bloomery
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Fails if a value replaces a label of the chart: selectors need them. */}}
+{{- define "bloomery.checkLabels" -}}
+{{- $own := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" "app.kubernetes.io/version" "app.kubernetes.io/part-of" "app.kubernetes.io/managed-by" "helm.sh/chart" }}
+{{- range $value := list "commonLabels" "podLabels" "worker.podLabels" "mcp.podLabels" "gateway.podLabels" }}
+{{- $labels := $.Values }}
+{{- range splitList "." $value }}
+{{- $labels = get ($labels | default dict) . }}
+{{- end }}
+{{- range $label, $_ := $labels | default dict }}
+{{- if has $label $own }}
+{{- fail (printf "%s must not contain the label %s: the chart sets it, and its selectors need it" $value $label) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -134,6 +151,11 @@ bloomery-report-ca
 {{- $namespaces := dig "namespaces" list (.Values.watch | default dict) | default list }}
 {{- if has .Release.Namespace $namespaces }}
 {{- fail "watch.namespaces must not contain the namespace of the release: the operator makes no pods in its own namespace" }}
+{{- end }}
+{{- range $namespaces }}
+{{- if has . (list "kube-system" "kube-public" "kube-node-lease") }}
+{{- fail (printf "watch.namespaces must not contain %s: the operator makes no pods in namespaces of the system" .) }}
+{{- end }}
 {{- end }}
 {{- toJson $namespaces }}
 {{- end }}

@@ -64,7 +64,7 @@ pub struct ModelSpec {
     pub max_output_tokens: Option<u64>,
     /// The longest time without a part of the answer, such as `120s` or `2m`. It applies until the answer begins, and between two
     /// parts. Default: 120s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub timeout: Option<Duration>,
     /// The trusted CA certificates, as PEM. They replace the default, which is the certificates of the worker's image.

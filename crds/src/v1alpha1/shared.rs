@@ -64,7 +64,7 @@ pub struct Limits {
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub tokens: Option<u64>,
     /// The longest working time, such as `30m` or `1h30m`. Waiting does not count. Default: 30m.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub duration: Option<Duration>,
 }

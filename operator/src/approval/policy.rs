@@ -2,8 +2,8 @@
 //! approve, who makes worker pods, and who holds the token of a worker, so any difference in their meaning disables
 //! approvals.
 
+use super::policy_meaning;
 pub use super::policy_meaning::ShippedPolicies;
-use super::policy_meaning::{self, AS_STRICT};
 use crate::caches::{AdmissionBinding, AdmissionPolicy, Caches, RawObject};
 use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -34,7 +34,8 @@ impl Guard {
     fn new(meaning: &Digest, stored: &[&ObjectMeta]) -> Self {
         let uids: Vec<&str> = stored.iter().map(|metadata| metadata.uid.as_deref().unwrap_or_default()).collect();
         let digest = |meaning: &str| Digest::of_bytes(format!("{meaning} {}", uids.join(" ")).as_bytes());
-        Self { digest: digest(meaning.as_str()), as_strict: AS_STRICT.map(digest).to_vec() }
+        let as_strict = policy_meaning::as_strict_as(meaning).into_iter().map(digest).collect();
+        Self { digest: digest(meaning.as_str()), as_strict }
     }
 
     /// Returns whether decisions on an Approval with this guard count.
@@ -176,7 +177,7 @@ mod tests {
         let uid = |uid: &str| ObjectMeta { uid: Some(uid.to_owned()), ..ObjectMeta::default() };
         let (policy, binding) = (uid("p"), uid("b"));
         let stored = [&policy, &binding, &policy, &binding, &policy, &binding];
-        let earlier = Guard::new(&AS_STRICT[0].parse().unwrap(), &stored);
+        let earlier = Guard::new(&policy_meaning::SERVICE_ACCOUNTS_REFUSED[0].parse().unwrap(), &stored);
         assert!(guard(&shipped_policies(), "p", "b").accepts(Some(&earlier.digest)));
         assert!(!guard(&shipped_policies(), "q", "b").accepts(Some(&earlier.digest)), "a policy was created again");
     }

@@ -66,15 +66,26 @@ pub struct ShippedPolicy {
     pub binding: Value,
 }
 
-/// The digests of meanings that are at least as strict as the shipped one. A decision that was made under such policies
-/// stays valid after an upgrade.
+/// The digests of the policies with `approvals.refuseServiceAccounts`, of this version and of earlier ones that are as strict. The
+/// policies without it refuse less.
 ///
-/// When a policy in the chart changes, its test fails. If the earlier policies were as strict as the new ones, add their
-/// digest here. If they were not, remove the digests of all earlier policies: open calls are then asked again.
-pub(super) const AS_STRICT: [&str; 1] = [
-    // With `approvals.refuseServiceAccounts`: refuses what the policies without it refuse, and service accounts.
-    "sha256:d7acf548b1676886f6d3cb24851e5a041742c4dd7de5a4a750ef6808d6443c88",
-];
+/// When a policy in the chart changes, its test fails. If the earlier policies were as strict as the new ones, add the new digests
+/// here and to [`SERVICE_ACCOUNTS_MAY_DECIDE`], as the first ones. If they were not, replace the earlier digests: open calls are then
+/// asked again.
+pub(super) const SERVICE_ACCOUNTS_REFUSED: [&str; 1] =
+    ["sha256:d7acf548b1676886f6d3cb24851e5a041742c4dd7de5a4a750ef6808d6443c88"];
+
+/// The digests of the policies with `refuseServiceAccounts: false`, of the same versions.
+const SERVICE_ACCOUNTS_MAY_DECIDE: [&str; 1] =
+    ["sha256:9136add6567893ca819365da03641c41e75c939693053294ade87b337524d88b"];
+
+/// Returns the digests of the known policies that are at least as strict as these. A decision that was made under such policies stays
+/// valid after an upgrade.
+pub(super) fn as_strict_as(shipped: &Digest) -> Vec<&'static str> {
+    let may_service_accounts_decide = SERVICE_ACCOUNTS_MAY_DECIDE.contains(&shipped.as_str());
+    let lenient = SERVICE_ACCOUNTS_MAY_DECIDE.into_iter().filter(|_| may_service_accounts_decide);
+    SERVICE_ACCOUNTS_REFUSED.into_iter().chain(lenient).collect()
+}
 
 /// The texts that replace the operator's user name and the name of a policy before a digest is computed. So the digest is
 /// the same in all installations.
@@ -193,9 +204,22 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_of_the_strict_policies_of_the_chart_is_listed() {
-        assert_eq!(digest(&of_chart(true)).as_str(), AS_STRICT[0], "a policy has changed: see AS_STRICT");
-        assert_ne!(digest(&of_chart(false)), digest(&of_chart(true)));
+    fn the_digest_of_each_variant_of_the_policies_of_the_chart_is_listed() {
+        let (strict, lenient) = (SERVICE_ACCOUNTS_REFUSED[0], SERVICE_ACCOUNTS_MAY_DECIDE[0]);
+        assert_eq!(digest(&of_chart(true)).as_str(), strict, "a policy has changed: see SERVICE_ACCOUNTS_REFUSED");
+        assert_eq!(digest(&of_chart(false)).as_str(), lenient, "a policy has changed: see SERVICE_ACCOUNTS_REFUSED");
+    }
+
+    #[test]
+    fn policies_that_let_service_accounts_decide_are_not_as_strict_as_those_that_do_not() {
+        assert_eq!(as_strict_as(digest(&of_chart(true))), SERVICE_ACCOUNTS_REFUSED);
+        let all = [SERVICE_ACCOUNTS_REFUSED, SERVICE_ACCOUNTS_MAY_DECIDE].concat();
+        assert_eq!(as_strict_as(digest(&of_chart(false))), all);
+        assert_eq!(as_strict_as(&Digest::of_bytes(b"policies of no chart")), SERVICE_ACCOUNTS_REFUSED);
+    }
+
+    #[test]
+    fn the_digest_depends_on_the_policies_and_not_on_the_installation() {
         let other_installation = |policy: ShippedPolicy| ShippedPolicy {
             name: policy.name.replace("b-", "other-"),
             policy: replace_in_texts(policy.policy, &|text| {

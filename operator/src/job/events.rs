@@ -1,4 +1,4 @@
-//! The Kubernetes Events of a Job: its start, its second attempt, and either its end or its first wait for people. There
+//! The log lines of a Job, and its Kubernetes Events: its start, its second attempt, and either its end or its first wait for people. There
 //! are at most three, and one more for each further wait for people or for something that a person has to provide
 //! (docs/explanation/design.md, section 7).
 
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::events::EventMessage;
 use crate::status::{reason_of, with_reason};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
-use bloomery_crds::outcome::Outcome;
+use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 use kube::core::ResourceExt;
 
@@ -32,9 +32,6 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
         ),
         // The wait for a memory that can be written has an Event of its own.
         AppliedPlan::Started(_, Some(lost)) if lost.memory_fault.is_some() => return,
-        AppliedPlan::Paused(lost) if lost.memory_fault.is_some() => {
-            return publish_new_wait(context, &fetched.job, &fetched.status, after).await;
-        }
         AppliedPlan::Started(started, Some(lost)) if started.attempt == 2 => EventMessage::warning(
             Reason::BackOff,
             format!("{}; the Job continues in the pod {}", lost.message, started.pod),
@@ -52,13 +49,12 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
             EventMessage::warning(Reason::ApprovalPolicyMissing, why.clone())
         }
         AppliedPlan::Ended(end, _) => return publish_end(context, &fetched.job, &end.outcome).await,
-        AppliedPlan::Waiting(..) | AppliedPlan::NameTaken(..) | AppliedPlan::Observed(_) => {
+        AppliedPlan::Waiting(..) | AppliedPlan::Paused(_) | AppliedPlan::NameTaken(..) | AppliedPlan::Observed(_) => {
             return publish_new_wait(context, &fetched.job, &fetched.status, after).await;
         }
         // Other attempts have no Event: the next Event is the one of the end or of a wait.
         AppliedPlan::Started(..)
         | AppliedPlan::Nothing
-        | AppliedPlan::Paused(_)
         | AppliedPlan::WaitsForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_))
         | AppliedPlan::AwaitsPodEnd(..)
         | AppliedPlan::Deleted => return,
@@ -66,19 +62,29 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
     context.events.publish(&fetched.job, event).await;
 }
 
-/// Publishes the Event of a Job that begins to wait for something that a person has to provide. The status records the reason,
-/// so a restart does not repeat the Event.
+/// Logs a wait that begins, and publishes its Event if a person has to provide something. The status records the reason, so a
+/// restart repeats neither.
 pub(crate) async fn publish_new_wait(context: &Context, job: &Job, before: &JobStatus, after: &JobStatus) {
-    if let Some(event) = new_wait(before, after) {
-        context.events.publish(job, event).await;
+    let Some(wait) = new_wait(before, after) else { return };
+    let (namespace, name) = (job.namespace(), job.name_any());
+    tracing::info!(namespace, job = name, reason = %wait.reason, why = wait.note, "the Job waits");
+    if needs_person(wait.reason) {
+        context.events.publish(job, wait).await;
     }
 }
 
+/// Returns the warning of a wait whose reason the status shows for the first time.
 fn new_wait(before: &JobStatus, after: &JobStatus) -> Option<EventMessage> {
     let reason = reason_of(&after.conditions, ConditionType::Reconciling)?;
     let is_new = reason_of(&before.conditions, ConditionType::Reconciling) != Some(reason);
     let message = &conditions::find(&after.conditions, ConditionType::Reconciling)?.message;
-    (is_new && needs_person(reason)).then(|| EventMessage::warning(reason, message))
+    (is_new && is_wait(after.phase, reason)).then(|| EventMessage::warning(reason, message))
+}
+
+/// Returns whether a Job with this phase and reason waits: no worker has started yet, or a person has to provide something.
+fn is_wait(phase: Option<Phase>, reason: Reason) -> bool {
+    let is_before_worker = matches!(phase.unwrap_or_default(), Phase::Pending | Phase::Queued | Phase::Starting);
+    (is_before_worker && reason != Reason::Starting) || needs_person(reason)
 }
 
 /// Publishes the Event of a Job that is denied tools, because they differ from those that are pinned.
@@ -125,7 +131,7 @@ pub(crate) async fn publish_waiting(context: &Context, job: &Job, status: &JobSt
     let Some(waiting) = conditions::find(&status.conditions, ConditionType::Reconciling) else { return };
     let Ok(reason) = waiting.reason.parse::<Reason>() else { return };
     let (namespace, name) = (job.namespace(), job.name_any());
-    tracing::info!(namespace, job = name, %reason, message = waiting.message, "the Job waits for people");
+    tracing::info!(namespace, job = name, %reason, why = waiting.message, "the Job waits for people");
     context.events.publish_again(job, EventMessage::warning(reason, waiting.message.clone())).await;
 }
 
@@ -149,13 +155,17 @@ mod tests {
     use crate::job::status::with_conditions;
     use crate::status::StatusStamp;
     use bloomery_crds::conditions::Observation;
-    use bloomery_crds::outcome::Phase;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use rstest::rstest;
 
-    fn waiting(reason: Reason, message: &str) -> JobStatus {
+    fn reconciling(phase: Phase, reason: Reason, message: &str) -> JobStatus {
         let health = Health::Reconciling(reason, message.into());
         let stamp = StatusStamp { now: Time(fixtures::at(0)), generation: Some(1) };
-        with_conditions(fixtures::status(1, Phase::Pending), health.observations(), &stamp)
+        with_conditions(fixtures::status(1, phase), health.observations(), &stamp)
+    }
+
+    fn waiting(reason: Reason, message: &str) -> JobStatus {
+        reconciling(Phase::Pending, reason, message)
     }
 
     #[test]
@@ -173,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_has_one_warning_for_each_reason() {
+    fn a_wait_has_one_line_and_one_warning_for_each_reason() {
         let new = JobStatus::default();
         let without_skill = waiting(Reason::SkillNotFound, "create the Skill");
         let warning = EventMessage::warning(Reason::SkillNotFound, "create the Skill");
@@ -181,6 +191,26 @@ mod tests {
         assert_eq!(new_wait(&without_skill, &waiting(Reason::SkillNotFound, "another message")), None);
         let without_key = waiting(Reason::SecretMissing, "create the key");
         assert_eq!(new_wait(&without_skill, &without_key).map(|event| event.reason), Some(Reason::SecretMissing));
-        assert_eq!(new_wait(&new, &waiting(Reason::Suspended, "the namespace is suspended")), None);
+    }
+
+    #[rstest]
+    #[case::suspended(Phase::Pending, Reason::Suspended, true, false)]
+    #[case::over_a_maximum(Phase::Queued, Reason::Queued, true, false)]
+    #[case::between_two_attempts(Phase::Queued, Reason::BackOff, true, false)]
+    #[case::quota(Phase::Queued, Reason::QuotaExceeded, true, true)]
+    #[case::image(Phase::Starting, Reason::ImageUnavailable, true, true)]
+    #[case::no_node(Phase::Starting, Reason::Unschedulable, true, false)]
+    #[case::key_of_the_worker(Phase::Running, Reason::SecretMissing, true, true)]
+    #[case::new_pod(Phase::Starting, Reason::Starting, false, false)]
+    #[case::worker(Phase::Running, Reason::Running, false, false)]
+    fn each_new_wait_is_logged_and_some_need_a_person(
+        #[case] phase: Phase,
+        #[case] reason: Reason,
+        #[case] is_logged: bool,
+        #[case] has_event: bool,
+    ) {
+        let wait = new_wait(&JobStatus::default(), &reconciling(phase, reason, "why"));
+        assert_eq!(wait, is_logged.then(|| EventMessage::warning(reason, "why")));
+        assert_eq!(needs_person(reason), has_event);
     }
 }

@@ -61,7 +61,7 @@ pub(super) enum Error {
     ShippedPolicies(#[source] serde_json::Error),
     /// The value is not a duration.
     #[error("must be a duration such as 10m: {0}")]
-    Duration(String),
+    Duration(#[from] bloomery_crds::duration::Error),
     /// The duration is negative.
     #[error("must not be negative")]
     NegativeDuration,
@@ -157,7 +157,7 @@ pub(super) fn shipped_policies(text: &str) -> Result<ShippedPolicies, Error> {
 
 /// Parses a duration in the notation of Kubernetes.
 pub(super) fn duration(text: &str) -> Result<Duration, Error> {
-    let parsed: kube::core::Duration = text.parse().map_err(|error| Error::Duration(format!("{error}")))?;
+    let parsed = bloomery_crds::duration::parse(text)?;
     if parsed.is_negative() {
         return Err(Error::NegativeDuration);
     }

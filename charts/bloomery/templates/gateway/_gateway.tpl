@@ -1,6 +1,15 @@
 {{/* Not empty if the gateway is part of the release. An upgrade with `--reuse-values` from an older chart has no values of `gateway`. */}}
 {{- define "bloomery.gateway" -}}
-{{- if dig "enabled" false (.Values.gateway | default dict) }}true{{ end }}
+{{- if dig "enabled" false (.Values.gateway | default dict) }}
+{{- range $field := list "users" "groups" }}
+{{- range dig "proxy" "impersonate" $field list $.Values.gateway }}
+{{- if hasPrefix "system:" . }}
+{{- fail (printf "gateway.proxy.impersonate.%s must not contain %s: a proxy may not name users and groups of the system" $field .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- print "true" }}
+{{- end }}
 {{- end }}
 
 {{/* Not empty if the release has the gateway and the objects of its namespace. */}}

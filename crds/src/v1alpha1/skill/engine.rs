@@ -66,12 +66,12 @@ pub struct Engine {
     pub approver: Option<String>,
     /// The time until an Approval expires, such as `24h` or `90m`, at most `8760h`. An expired Approval counts as denied.
     /// Default: the chart's `approvals.expiry`, 24h.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::super::shared::duration_schema")]
     pub approval_expiry: Option<Duration>,
     /// The time that a Job waits for the answer to a question, such as `72h`, at most `8760h`. Then the Job ends as
     /// `Escalated`. Default: the chart's `replies.expiry`, 168h. A change also applies to waiting Jobs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::super::shared::duration_schema")]
     pub reply_expiry: Option<Duration>,
 }

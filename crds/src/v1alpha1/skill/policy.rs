@@ -255,7 +255,7 @@ pub struct CallLimit {
     /// The calls that are added: `job` for those of the same Job, `skill` for those of all Jobs of the Skill within the window.
     pub per: LimitScope,
     /// The time after which a call no longer counts, such as `24h`, at most `744h`. Only with `per: skill`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub window: Option<Duration>,
     /// The largest sum, or the largest number of calls.

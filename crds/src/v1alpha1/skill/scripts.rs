@@ -30,7 +30,7 @@ pub struct Scripts {
     pub config_map: Option<String>,
     /// The time that a script may take, such as `30s`, at most `3m`. The script is killed after it. It takes the place of
     /// `tools[].timeout`. Default: 1m.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub timeout: Option<Duration>,
 }

@@ -242,6 +242,31 @@ async fn an_edited_approval_is_deleted() {
     }
 }
 
+/// A changed policy makes the Approvals of many Jobs void at once.
+#[tokio::test]
+async fn an_approval_is_replaced_only_in_the_turn_of_its_job_and_a_decision_counts_at_once() {
+    let valid = decided(open_approval("supervisor"), ApprovalVerdict::Approve);
+    let mut edited = valid.clone();
+    edited.spec.arguments = "other arguments".to_owned();
+    for (approval, jobs_before, writes) in [
+        (&edited, 300, vec![]),
+        (&edited, 0, vec![format!("delete {}", approval_path(&edited))]),
+        (&valid, 300, vec![format!("status {}", approval_path(&valid))]),
+    ] {
+        let api = awaiting_approval();
+        put_approval(&api, approval);
+        put_approval(&api, &open_approval("finance"));
+        let context = api.operator().await;
+        for job in 0..jobs_before {
+            context.void_pace.wait(&format!("{job}-uid"), std::time::Instant::now());
+        }
+        let job = serde_json::from_value(api.get(JOB)).unwrap();
+        let action = Box::pin(reconcile(job, context, Arc::default())).await.unwrap();
+        assert_eq!(api.writes(), writes);
+        assert!(!writes.is_empty() || action != Action::await_change(), "the Job comes back");
+    }
+}
+
 #[tokio::test]
 async fn an_approval_of_a_cancelled_job_records_that_the_call_was_not_started() {
     let api = awaiting_approval();
