@@ -4,6 +4,7 @@
 mod diagnostics;
 mod execute;
 mod local_run;
+mod outcome_message;
 mod people;
 mod result;
 mod screen;
