@@ -46,12 +46,12 @@ pub fn field(name: &str, value: &Value) -> String {
     format!("{}: {}", text::sanitized_lines(name), text::sanitized_lines(&value))
 }
 
-/// Summarizes how a Job ended. `message` is the message of the outcome.
-pub fn outcome(code: OutcomeCode, message: &str, result: Option<&FullResult>, usage: &Usage) -> String {
+/// Describes how a Job ended. `message` is the message of the outcome.
+pub fn outcome(code: OutcomeCode, message: &str, result: Option<&FullResult>) -> String {
     let draft_note =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
     let message = text::sanitized_lines(message);
-    format!("{code}: {message}{draft_note}\n{}", self::usage(usage))
+    format!("{code}: {message}{draft_note}")
 }
 
 /// Summarizes the usage of a Job.
@@ -126,9 +126,7 @@ mod tests {
         assert_eq!(exit_of(driver::Exit::Parked(ParkReason::Drain), None), Exit::Parked);
         assert_eq!(exit_of(driver::Exit::Superseded, None), Exit::Superseded);
         let draft = FullResult { verified: false, ..result("x", json!({})) };
-        assert!(
-            outcome(failed.code, &failed.message, Some(&draft), &Usage::default()).contains("did not pass its gate")
-        );
+        assert!(outcome(failed.code, &failed.message, Some(&draft)).contains("did not pass its gate"));
     }
 
     #[test]

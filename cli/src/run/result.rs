@@ -10,8 +10,8 @@ use bloomery_engine::event::FullResult;
 use bloomery_worker::driver;
 use std::io::{self, Write};
 
-/// Prints the answer of a Job to stdout, and its outcome to stderr. With `--json`, stdout has the answer in the events. Returns the exit
-/// code.
+/// Prints the answer of a Job to stdout, and its outcome and its usage to stderr. With `--json`, stdout has the answer in the events. With
+/// `--quiet`, stderr has only the outcome of a Job that did not succeed. Returns the exit code.
 ///
 /// # Errors
 /// If stdout cannot be written.
@@ -35,7 +35,10 @@ pub fn print(
             let exit = summary::exit_of(exit, Some(outcome));
             if !args.quiet || exit != Exit::Success {
                 let message = outcome_message(outcome, run);
-                screen.print(&summary::outcome(outcome.code, &message, result, &projection.usage));
+                screen.print(&summary::outcome(outcome.code, &message, result));
+            }
+            if !args.quiet {
+                screen.print(&summary::usage(&projection.usage));
             }
         }
         (driver::Exit::Finished, None) => screen.print("The Job has ended without an outcome."),

@@ -280,10 +280,15 @@ async fn a_failed_write_to_stdout_is_reported_and_a_closed_pipe_is_not() {
 }
 
 #[tokio::test]
-async fn a_quiet_run_prints_only_the_answer() {
+async fn a_quiet_run_prints_only_the_answer_or_the_failure() {
     let setup = Setup::new(SAYS_HELLO).await;
     let result = setup.run(&["--skill", "greeter", "--bootstrap", "--goal", "Greet", "--quiet"]).await;
     assert_eq!((result.code, result.out.as_str(), result.err.as_str()), (0, "Hello.\n", ""));
+    let args =
+        ["run", "--skill", "greeter", "--goal", "Greet", "--model-url", "http://127.0.0.1:9/v1", "--patience", "0"];
+    let result = setup.bloomery(&[&args[..], &["--quiet"]].concat()).await;
+    result.assert(3, "ModelUnavailable: ");
+    assert_eq!(result.err.lines().count(), 1, "{result:#?}");
 }
 
 /// The address is that of a port that nobody listens on.
