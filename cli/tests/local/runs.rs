@@ -317,8 +317,16 @@ async fn a_failure_is_described_once_with_the_option_that_was_typed(
 }
 
 #[tokio::test]
-async fn a_goal_after_the_command_of_the_server_is_named() {
+async fn an_option_after_the_command_of_the_server_is_named() {
     let setup = Setup::new(SAYS_HELLO).await;
+    let result = setup.run(&["--goal", "Greet", "--mcp-command", "cat", "--skill", "./skill.yaml"]).await;
+    result.assert(2, "--skill is an argument of the program here");
+    result.assert(2, "codebase: the Skill requires this filesystem");
+    // The program may have an option of that name.
+    let run = ["--skill", "./skill.yaml", "--goal", "Greet", "--mcp-command", "false", "--limit", "3"];
+    setup.run(&run).await.assert(3, "--limit is an argument of the program here");
+    let result = setup.run(&[&run[..], &[";"]].concat()).await;
+    assert!(result.code == 3 && !result.err.contains("--limit"), "{result:#?}");
     let swallowed = ["--skill", "./skill.yaml", "--mcp-command", "cat", "--goal", "Greet"];
     setup.run(&swallowed).await.assert(2, "write --goal before --mcp-command");
     setup.run(&["--skill", "./skill.yaml", "--mcp-command", "cat"]).await.assert(2, "--goal is missing");
