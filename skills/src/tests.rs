@@ -409,9 +409,11 @@ fn a_server_that_is_not_imported_is_suggested_as_fields_of_the_spec(#[case] uri:
         assert_eq!(checked.findings, [], "{completed}");
         assert!(checked.object.pointer(&format!("/spec/mcpServer/{field}")).is_some(), "{completed}");
     }
-    let password = text.replace("://", "://user:pw@");
-    let imported = import(&yaml::read(password.as_bytes()).documents[0], &ImportOptions::default());
-    assert!(!imported.suggestions.contains("pw"), "{}", imported.suggestions);
+    for password in [text.replace("://", "://user:pw@"), text.replace("http://", "ftp://user:pw@")] {
+        let imported = import(&yaml::read(password.as_bytes()).documents[0], &ImportOptions::default());
+        let written = format!("{:?}{}", imported.skill.unwrap(), imported.suggestions);
+        assert!(!written.contains("pw"), "{written}");
+    }
 }
 
 #[test]

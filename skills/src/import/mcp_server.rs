@@ -7,6 +7,10 @@ use crate::schema::patterns::matches;
 use crate::tree::{Entry, Node, Value};
 use url::Url;
 
+/// Annotation of a Skill whose MCP server is not imported: the reason. Comments do not reach the cluster, and the lint does not read
+/// them.
+pub(crate) const ANNOTATION_UNIMPORTED: &str = "bloomery.dev/unimported-mcp-server";
+
 /// The server at a URI that an `mcpServer` can express.
 enum Server {
     Service { name: String, port: u16, path: String },
@@ -49,12 +53,34 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
     }
 }
 
-/// Returns the comments about a server whose URI [`from_uri`] removes.
-pub(super) fn suggestion(source: &Node, namespace: Option<&str>) -> Option<String> {
+/// What an import says about a server whose URI [`from_uri`] removes.
+pub(super) struct Unimported {
+    /// The reason, as a clause.
+    pub(super) reason: String,
+    /// Comments with the fields to choose from.
+    pub(super) suggestion: String,
+}
+
+/// Returns what to say about the server of a document, if [`from_uri`] removes its URI.
+pub(super) fn unimported(source: &Node, namespace: Option<&str>) -> Option<Unimported> {
     let uri = ["mcp_server", "mcpServer"].into_iter().find_map(|name| source.get(name)?.text())?;
     let rejection = to_server(&Url::parse(uri).ok()?, namespace).err()?;
     let fields = rejection.fields().into_iter().map(|(value, kind)| format!("mcpServer: {value} # {kind}"));
-    Some(suggestions::of_server(&rejection.reason, &fields.collect::<Vec<_>>()))
+    let suggestion = suggestions::of_server(&rejection.reason, &fields.collect::<Vec<_>>());
+    Some(Unimported { reason: rejection.reason, suggestion })
+}
+
+/// Returns the warning about the manifest of a Skill whose server was not imported, and that has no other one.
+pub(crate) fn unimported_warning(manifest: &Node) -> Option<Finding> {
+    let annotation = manifest.get("metadata")?.get("annotations")?.get(ANNOTATION_UNIMPORTED)?;
+    let server = manifest.get("spec").and_then(|spec| spec.get("mcpServer"));
+    if server.is_some_and(|server| server.value != Value::Null) {
+        return None;
+    }
+    let reason = annotation.text().unwrap_or_default();
+    let message = format!("the MCP server was not imported, so the Skill runs without its tools: {reason}");
+    let hint = "declare a service, a container or a uri in spec.mcpServer, or remove the annotation";
+    Some(Finding::warning(&annotation.place, message).hint(hint))
 }
 
 /// Removes the address of the MCP server from a document's fields and returns it. A value that is not a text stays.
@@ -120,13 +146,13 @@ fn to_server(url: &Url, namespace: Option<&str>) -> Result<Server, Rejection> {
         format!("https://{host}{port}{path}")
     });
     let reject = |reason: String| Err(Rejection { outside: outside.clone(), ..Rejection::new(reason, port, path) });
-    if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
-        return reject(format!("{} is not an http or https URL", quoted(url.as_str())));
-    }
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
         return reject(
             "it contains a user, a password, a query or a fragment, which mcpServer cannot express".to_owned(),
         );
+    }
+    if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
+        return reject(format!("{} is not an http or https URL", quoted(url.as_str())));
     }
     if url.host().is_some_and(|host| !matches!(host, url::Host::Domain(_))) || host == "localhost" {
         return reject(format!("{} is not reachable from a cluster", quoted(host)));
