@@ -26,20 +26,21 @@ fn mend(text: &str) -> (Option<String>, Vec<LimitError>) {
     let (mut text, mut found) = (text.to_owned(), Vec::new());
     loop {
         let Err(error) = limits::check(&text) else { return (Some(text), found) };
-        let LimitError::Character { character, at } = error else {
-            // The other error may be a consequence of a character.
-            if found.is_empty() {
-                found.push(error);
-            }
-            return (None, found);
-        };
-        found.push(error);
-        let replacement = match character {
+        let (at, length, replacement) = match &error {
             // Probably meant as an operator.
-            '=' | '&' | '|' => "<".to_owned(),
-            _ => " ".repeat(character.len_utf8()),
+            LimitError::Character { character: '=' | '&' | '|', at } => (*at, 1, "<".to_owned()),
+            LimitError::Character { character, at } => (*at, character.len_utf8(), " ".repeat(character.len_utf8())),
+            LimitError::Swapped { operator, write, at } => (*at, operator.len(), (*write).to_owned()),
+            _ => {
+                // The other error may be a consequence of a character.
+                if found.is_empty() {
+                    found.push(error);
+                }
+                return (None, found);
+            }
         };
-        text.replace_range(at..at + character.len_utf8(), &replacement);
+        text.replace_range(at..at + length, &replacement);
+        found.push(error);
     }
 }
 
@@ -93,6 +94,7 @@ mod tests {
     #[case::valid("a == 1 && (b > 2 || has(args.c))", &[])]
     #[case::one("a >", &["expected an expression, found the end (line 1, column 4)"])]
     #[case::single_equals("a = 1 && b = 2", &["'=' at byte 2 is not part of CEL: write == to compare", "'=' at byte 11"])]
+    #[case::swapped("amount => 5 && b =<6", &["\"=>\" at byte 7 is not an operator of CEL: write >=", "\"=<\" at byte 17 is not an operator of CEL: write <="])]
     #[case::each_side("a > &&\n b c || d.", &[
         "expected an expression, found \"&&\" (line 1, column 4)", "found \"c\" (line 2, column 4)", "name of a field, found the end (line 2, column 11)",
     ])]
