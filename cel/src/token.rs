@@ -137,6 +137,8 @@ impl<'a> Tokens<'a> {
             "!=" => Some(Token::Operator(Operator::Unequal)),
             "<=" => Some(Token::Operator(Operator::LessOrEqual)),
             ">=" => Some(Token::Operator(Operator::GreaterOrEqual)),
+            "=>" => return Err(Error::Swapped { operator: "=>", write: ">=", at: self.at }),
+            "=<" => return Err(Error::Swapped { operator: "=<", write: "<=", at: self.at }),
             _ => None,
         };
         if let Some(token) = two_character_token {

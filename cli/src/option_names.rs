@@ -3,7 +3,7 @@
 use bloomery_embed::text::with_option_names;
 
 /// The options, by the fields of the library's options and by the parameters of its functions for a cluster.
-const OPTIONS: [(&str, &str); 20] = [
+const OPTIONS: [(&str, &str); 22] = [
     ("allow_scripts", "--allow-scripts"),
     ("bootstrap", "--bootstrap"),
     ("continues", "--continues"),
@@ -17,9 +17,11 @@ const OPTIONS: [(&str, &str); 20] = [
     ("memory_scope", "--memory-scope"),
     ("message", "--message"),
     ("model.api_key_file", "--api-key-file"),
+    ("model.model", "--model"),
     ("model.model_url", "--model-url"),
     ("model.provider", "--provider"),
     ("namespace", "--namespace"),
+    ("project_path", "--project-path"),
     ("question", "--question"),
     ("resources", "--resource"),
     ("run_key", "--run-key"),
@@ -29,6 +31,9 @@ const OPTIONS: [(&str, &str); 20] = [
 /// Returns a message of the library with the names of the commands' options.
 pub fn with_options_of_commands(message: &str) -> String {
     with_option_names(message, |field| {
+        if let Some(resource) = field.strip_prefix("resources.") {
+            return Some(format!("--resource {resource}"));
+        }
         OPTIONS.iter().find(|(known, _)| *known == field).map(|(_, option)| (*option).to_owned())
     })
 }

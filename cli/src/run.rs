@@ -4,6 +4,7 @@
 mod diagnostics;
 mod execute;
 mod local_run;
+mod outcome_message;
 mod people;
 mod result;
 mod screen;
@@ -11,6 +12,7 @@ pub mod serve;
 mod signals;
 mod stdout;
 mod steps;
+mod swallowed;
 pub mod validate;
 
 use crate::args::RunArgs;
@@ -30,6 +32,7 @@ use screen::Screen;
 /// # Errors
 /// If the Job cannot be started or resumed, or its log cannot be written.
 pub fn run(args: &RunArgs) -> Result<Exit, Error> {
+    swallowed::report("run", &args.mcp);
     let screen = Screen::for_stderr(args.quiet);
     let screen = if args.json { screen.without_events() } else { screen };
     let (redactor, trace) = (Redactor::default(), Trace::default());

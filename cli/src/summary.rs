@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use crate::local::DEFAULT_MEMORY;
 use crate::local::skill_directory::SkillDirectory;
 use crate::text;
-use bloomery_crds::outcome::Outcome;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::Usage;
 use bloomery_engine::event::FullResult;
@@ -46,13 +46,12 @@ pub fn field(name: &str, value: &Value) -> String {
     format!("{}: {}", text::sanitized_lines(name), text::sanitized_lines(&value))
 }
 
-/// Summarizes how a Job ended. `hint` is a sentence about the cause.
-pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, hint: Option<&str>, usage: &Usage) -> String {
+/// Describes how a Job ended. `message` is the message of the outcome.
+pub fn outcome(code: OutcomeCode, message: &str, result: Option<&FullResult>) -> String {
     let draft_note =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
-    let hint = hint.map(|hint| format!(" {hint}")).unwrap_or_default();
-    let message = text::sanitized_lines(&outcome.message);
-    format!("{}: {message}{hint}{draft_note}\n{}", outcome.code, self::usage(usage))
+    let message = text::sanitized_lines(message);
+    format!("{code}: {message}{draft_note}")
 }
 
 /// Summarizes the usage of a Job.
@@ -98,7 +97,6 @@ pub fn resume_command(memory: &Path, directory: &SkillDirectory, key: &str) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bloomery_crds::outcome::OutcomeCode;
     use serde_json::json;
 
     fn result(text: &str, fields: Value) -> FullResult {
@@ -128,7 +126,7 @@ mod tests {
         assert_eq!(exit_of(driver::Exit::Parked(ParkReason::Drain), None), Exit::Parked);
         assert_eq!(exit_of(driver::Exit::Superseded, None), Exit::Superseded);
         let draft = FullResult { verified: false, ..result("x", json!({})) };
-        assert!(outcome(&failed, Some(&draft), None, &Usage::default()).contains("did not pass its gate"));
+        assert!(outcome(failed.code, &failed.message, Some(&draft)).contains("did not pass its gate"));
     }
 
     #[test]

@@ -370,6 +370,16 @@ mod tests {
         let linted = shown(&bloomery(&["lint", "-"], &imported.stdout));
         let says = "Skill/cs-tier-1: spec: the Skill has no MCP server, so it runs without its tools: check_order_status, handle_standard_refund";
         assert!(linted.contains(says), "{linted}");
+        // This file names no tools.
+        let imported = bloomery(&["import", "../skills/tests/seeds/000-cs-tier-1.yaml"], b"");
+        let says =
+            "the MCP server was not imported, so the Skill runs without its tools: \"localhost\" is not reachable";
+        let linted = bloomery(&["lint", "-"], &imported.stdout);
+        assert!(linted.status.success() && shown(&linted).contains(says), "{}", shown(&linted));
+        let manifest = String::from_utf8(imported.stdout).unwrap();
+        let chosen = manifest.replace("  # mcpServer: {service: {name: NAME", "  mcpServer: {service: {name: orders");
+        let linted = shown(&bloomery(&["lint", "-"], chosen.as_bytes()));
+        assert!(chosen != manifest && !linted.contains("was not imported"), "{linted}");
     }
 
     #[test]

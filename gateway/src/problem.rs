@@ -103,6 +103,7 @@ fn name_of_option(field: &str) -> String {
         "mcp.url" => "`--mcp` of `bloomery serve`",
         "memory" => "`--memory` of `bloomery serve`",
         "model.api_key_file" => "`--api-key-file` of `bloomery serve`",
+        "model.model" => "`--model` of `bloomery serve`",
         "model.model_url" => "`--model-url` of `bloomery serve`",
         "model.provider" => "`--provider` of `bloomery serve`",
         _ => return format!("`{field}`"),

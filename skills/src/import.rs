@@ -17,6 +17,8 @@ use crate::schema;
 use crate::schema::spec::{Schema, spec_schema_of};
 use crate::tree::{Entry, Node, Value};
 use bloomery_crds::names::GROUP;
+pub(crate) use mcp_server::unimported_warning;
+use mcp_server::{ANNOTATION_UNIMPORTED, Unimported};
 pub(crate) use name::to_label;
 pub(crate) use rename::rename_fields;
 use serde_json::{Value as Json, json};
@@ -49,15 +51,18 @@ pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
         return checked;
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
+    let mut identity = Identity { namespace: options.namespace.clone(), ..Identity::default() };
     let fields = if options.local {
         let (address, fields) = mcp_server::take_address(fields);
         checked.mcp_address = address;
         fields
     } else {
-        checked.suggestions.extend(mcp_server::suggestion(source, options.namespace.as_deref()));
+        if let Some(Unimported { reason, suggestion }) = mcp_server::unimported(source, options.namespace.as_deref()) {
+            identity.unimported_server = Some(reason);
+            checked.suggestions += &suggestion;
+        }
         fields
     };
-    let mut identity = Identity { namespace: options.namespace.clone(), ..Identity::default() };
     identity.name = match &options.name {
         Some(name) => Some(name.clone()),
         None => name::derive(source, ids.first(), options.file.as_deref(), &mut identity.findings),
@@ -81,6 +86,8 @@ pub(crate) struct Identity {
     pub(crate) name: Option<String>,
     /// The namespace.
     pub(crate) namespace: Option<String>,
+    /// The reason why the MCP server of the document is not imported, if it has one that is not.
+    pub(crate) unimported_server: Option<String>,
     /// The findings about the name.
     pub(crate) findings: Vec<Finding>,
 }
@@ -99,8 +106,9 @@ pub(crate) fn finish(
     checked.draft = Draft::read(&spec, &document.refused, findings);
     // An error of the name must not affect the draft, so these findings are added after it is read. They are placed first,
     // because the sort keeps the order of findings at the same position.
-    findings.splice(0..0, identity.findings);
-    checked.object = skill_object(identity.name, identity.namespace.as_deref(), &spec_object);
+    let Identity { name, namespace, unimported_server, findings: of_name } = identity;
+    findings.splice(0..0, of_name);
+    checked.object = skill_object(name, namespace, unimported_server, &spec_object);
     let place = document.root.place.clone();
     let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
     checked.root = Node { place, value: Value::Map(vec![spec]) };
@@ -126,15 +134,25 @@ fn complete(
     models.iter().map(|(name, model)| suggestions::of_model(name, model, options.namespace.as_deref())).collect()
 }
 
-fn skill_object(name: Option<String>, namespace: Option<&str>, spec: &Json) -> Json {
+fn skill_object(
+    name: Option<String>,
+    namespace: Option<String>,
+    unimported_server: Option<String>,
+    spec: &Json,
+) -> Json {
     let mut object = json!({
         "apiVersion": format!("{GROUP}/v1alpha1"),
         "kind": "Skill",
         "metadata": { "name": name.unwrap_or_default() },
         "spec": spec,
     });
-    if let (Some(namespace), Some(metadata)) = (namespace, object.get_mut("metadata")) {
-        metadata["namespace"] = json!(namespace);
+    if let Some(metadata) = object.get_mut("metadata") {
+        if let Some(namespace) = namespace {
+            metadata["namespace"] = json!(namespace);
+        }
+        if let Some(reason) = unimported_server {
+            metadata["annotations"] = json!({ ANNOTATION_UNIMPORTED: reason });
+        }
     }
     object
 }

@@ -4,6 +4,7 @@ use crate::checked::CheckedDocument;
 use crate::document::Document;
 use crate::draft::Draft;
 use crate::finding::{Finding, did_you_mean, quoted};
+use crate::import::unimported_warning;
 use crate::names::name_fault;
 use crate::naming::Naming;
 use crate::schema;
@@ -44,6 +45,7 @@ pub fn check_manifest(document: &Document) -> CheckedDocument {
     }
     let skill_spec = kind.as_ref().filter(|(kind, _)| kind == "Skill").and_then(|_| root.get("spec"));
     let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
+    findings.extend(skill_spec.and_then(|_| unimported_warning(root)));
     let kind = kind.map(|(kind, _)| kind);
     let root = root.clone();
     let (mcp_address, suggestions) = (None, String::new());

@@ -291,12 +291,37 @@ fn only_the_uri_of_a_service_in_the_namespace_is_imported(
     assert_eq!(server.as_ref().map(|service| (service.name.as_str(), service.port, service.path.as_str())), expected);
 }
 
+#[rstest]
+#[case::a_path("https://mcp.example.com/x", Some("https://mcp.example.com/x"))]
+#[case::a_port("https://mcp.example.com:8443", Some("https://mcp.example.com:8443/"))]
+#[case::http("http://mcp.example.com/x", None)]
+#[case::a_password("https://user:pw@mcp.example.com/x", None)]
+#[case::a_query("https://mcp.example.com/x?key=1", None)]
+#[case::an_ip_address("https://10.0.0.1/x", None)]
+#[case::localhost("https://localhost/x", None)]
+#[case::a_service("https://orders.acme.svc/x", None)]
+fn an_https_url_outside_of_the_cluster_is_imported(#[case] uri: &str, #[case] expected: Option<&str>) {
+    let text = format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n");
+    let checked = super::check(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
+    assert_eq!(checked.suggestions.is_empty(), expected.is_some(), "{}", checked.suggestions);
+    let found = checked.findings.iter().filter(|finding| finding.path == "mcp_server").count();
+    assert_eq!(found, 1, "one finding describes the conversion: {:?}", checked.findings);
+    let server = checked.skill.unwrap().spec.mcp_server;
+    assert_eq!(server.and_then(|server| server.uri).as_deref(), expected);
+}
+
 /// The hint contains text that can be copied into the document.
 #[rstest]
 #[case::localhost("http://localhost:4310/x", "write mcp_server: {service: {name: NAME, port: 4310, path: /x}} for")]
 #[case::a_namespace(
     "http://orders.acme.svc/mcp",
     "give --namespace acme to `bloomery import`, or write mcp_server: {service: {name: orders, port: 80, path: /mcp}} for"
+)]
+#[case::http_outside(
+    "http://mcp.example.com/x",
+    "write mcp_server: {service: {name: NAME, port: 80, path: /x}} for a Service of the Skill's namespace, or mcp_server: \
+     {container: {image: IMAGE, port: 80, path: /x}} for a server that the operator runs, or mcp_server: {uri: \
+     \"https://mcp.example.com/x\"} for a server outside of the cluster"
 )]
 fn the_hint_about_a_rejected_uri_says_what_to_write(#[case] uri: &str, #[case] hint: &str) {
     let found = findings(format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n").as_bytes());
@@ -369,23 +394,26 @@ fn a_provider_s_model_is_suggested_as_a_valid_model() {
 }
 
 #[rstest]
-#[case::localhost("http://localhost:4310/x")]
-#[case::https("https://mcp.example.com/x")]
-fn a_server_that_is_not_imported_is_suggested_as_fields_of_the_spec(#[case] uri: &str) {
+#[case::localhost("http://localhost:4310/x", &["service", "container"])]
+#[case::outside("http://mcp.example.com/x", &["service", "container", "uri"])]
+fn a_server_that_is_not_imported_is_suggested_as_fields_of_the_spec(#[case] uri: &str, #[case] fields: &[&str]) {
     let text = format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n");
     let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
     let written = serde_yaml::to_string(&imported.skill.unwrap()).unwrap();
-    for (left_out, field) in [("container:", "service"), ("service:", "container")] {
-        let uncommented = uncommented(&imported.suggestions, "not imported");
-        let chosen: Vec<&str> = uncommented.lines().filter(|line| !line.contains(left_out)).collect();
+    let uncommented = uncommented(&imported.suggestions, "not imported");
+    assert_eq!(uncommented.lines().count(), fields.len(), "{uncommented}");
+    for field in fields {
+        let chosen: Vec<&str> = uncommented.lines().filter(|line| line.contains(&format!("{{{field}:"))).collect();
         let completed = format!("{written}{}\n", chosen.join("\n").replace("NAME", "orders"));
         let checked = checked(&completed);
         assert_eq!(checked.findings, [], "{completed}");
         assert!(checked.object.pointer(&format!("/spec/mcpServer/{field}")).is_some(), "{completed}");
     }
-    let password = text.replace("://", "://user:pw@");
-    let imported = import(&yaml::read(password.as_bytes()).documents[0], &ImportOptions::default());
-    assert!(!imported.suggestions.contains("pw"), "{}", imported.suggestions);
+    for password in [text.replace("://", "://user:pw@"), text.replace("http://", "ftp://user:pw@")] {
+        let imported = import(&yaml::read(password.as_bytes()).documents[0], &ImportOptions::default());
+        let written = format!("{:?}{}", imported.skill.unwrap(), imported.suggestions);
+        assert!(!written.contains("pw"), "{written}");
+    }
 }
 
 #[test]

@@ -44,6 +44,16 @@ pub enum Error {
         /// The position of the bracket.
         at: usize,
     },
+    /// The characters of a comparison are in the wrong order.
+    #[error("{operator:?} at byte {at} is not an operator of CEL: write {write}")]
+    Swapped {
+        /// The characters.
+        operator: &'static str,
+        /// The operator of CEL.
+        write: &'static str,
+        /// The position of the first character.
+        at: usize,
+    },
     /// No token begins with this character.
     #[error("the character {character:?} at byte {at} is not part of CEL{}", if *character == '=' { ": write == to compare" } else { "" })]
     Character {

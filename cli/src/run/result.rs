@@ -1,19 +1,17 @@
 //! Prints the results of Jobs.
 
 use super::local_run::LocalRun;
-use crate::args::{ModelArgs, RunArgs};
+use super::outcome_message::outcome_message;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::summary;
-use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Projection;
-use bloomery_embed::run::model;
 use bloomery_engine::event::FullResult;
 use bloomery_worker::driver;
 use std::io::{self, Write};
 
-/// Prints the answer of a Job to stdout, and its outcome to stderr. With `--json`, stdout has the answer in the events. Returns the exit
-/// code.
+/// Prints the answer of a Job to stdout, and its outcome and its usage to stderr. With `--json`, stdout has the answer in the events. With
+/// `--quiet`, stderr has only the outcome of a Job that did not succeed. Returns the exit code.
 ///
 /// # Errors
 /// If stdout cannot be written.
@@ -36,8 +34,11 @@ pub fn print(
             }
             let exit = summary::exit_of(exit, Some(outcome));
             if !args.quiet || exit != Exit::Success {
-                let hint = unavailable_hint(outcome.code, args);
-                screen.print(&summary::outcome(outcome, result, hint, &projection.usage));
+                let message = outcome_message(outcome, run);
+                screen.print(&summary::outcome(outcome.code, &message, result));
+            }
+            if !args.quiet {
+                screen.print(&summary::usage(&projection.usage));
             }
         }
         (driver::Exit::Finished, None) => screen.print("The Job has ended without an outcome."),
@@ -46,29 +47,6 @@ pub fn print(
     }
     let _ = io::stderr().flush();
     Ok(summary::exit_of(exit, projection.outcome.as_ref()))
-}
-
-/// Returns the option that named a server that did not answer.
-fn unavailable_hint(code: OutcomeCode, args: &RunArgs) -> Option<&'static str> {
-    let ModelArgs { model, model_url, .. } = &args.model;
-    match code {
-        OutcomeCode::ModelUnavailable if model_url.is_some() => {
-            Some("The address of the model is that of --model-url.")
-        }
-        OutcomeCode::ModelUnavailable if model.as_deref().is_some_and(model::is_file) => {
-            Some("The address of the model is in the file of --model.")
-        }
-        OutcomeCode::McpUnavailable if args.mcp.url.is_some() => {
-            Some("The address of the MCP server is that of --mcp.")
-        }
-        OutcomeCode::McpUnavailable if !args.mcp.command.is_empty() => {
-            Some("The MCP server is the program of --mcp-command.")
-        }
-        OutcomeCode::McpUnavailable => {
-            Some("The address of the MCP server is mcp_server of the Skill; --mcp replaces it.")
-        }
-        _ => None,
-    }
 }
 
 /// Ignores the error of a closed pipe: `bloomery run ... | head`.

@@ -12,12 +12,16 @@ use bloomery_embed::run::view::RunView;
 use bloomery_http::progress::ProgressObserver;
 use bloomery_mcp::StderrListener;
 use bloomery_worker::driver::Observer;
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The interval at which the status line is redrawn.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The number of lines of a program's stderr that are kept after they are printed. Messages repeat fewer lines.
+const MAX_PROGRAM_LINES: usize = 8;
 
 /// Moves the cursor to the beginning of the line, and clears the line.
 const CLEAR_LINE: &str = "\r\x1b[2K";
@@ -47,6 +51,8 @@ struct State {
     shows_events: bool,
     /// What the Job waited for last, if there is no status line.
     last_wait: Option<String>,
+    /// The last lines of a program's stderr that were printed. None of them is blank.
+    program_lines: VecDeque<String>,
     colours: bool,
     /// The number of redraw intervals so far. It selects the frame of the spinner.
     redraws: usize,
@@ -84,6 +90,7 @@ impl Screen {
             is_quiet: false,
             shows_events: true,
             last_wait: None,
+            program_lines: VecDeque::new(),
             colours,
             redraws: 0,
             last_line: LastLine::Free,
@@ -114,10 +121,16 @@ impl Screen {
         self.state().print_above(format!("{}\n", text::sanitized_lines(&with_options_of_commands(lines))).as_bytes());
     }
 
-    /// Prints an untrusted text as a dimmed line, without its control characters.
-    fn print_dimmed(&self, line: &str) {
+    /// Returns the last lines of a program's stderr that were printed.
+    pub fn program_lines(&self) -> Vec<String> {
+        self.state().program_lines.iter().cloned().collect()
+    }
+
+    /// Prints a line of a program's stderr dimmed, without its control characters.
+    fn print_program_line(&self, line: &str) {
         let line = text::sanitized_line(line);
         let mut state = self.state();
+        state.keep_program_line(line.trim());
         let dimmed =
             if state.colours { format!("{0}{line}{0:#}\n", Style::new().dimmed()) } else { format!("{line}\n") };
         state.print_above(dimmed.as_bytes());
@@ -186,6 +199,17 @@ impl State {
             self.last_line = LastLine::Free;
             write(b"\n");
         }
+    }
+
+    /// Keeps a printed line of a program's stderr.
+    fn keep_program_line(&mut self, line: &str) {
+        if line.is_empty() {
+            return;
+        }
+        if self.program_lines.len() == MAX_PROGRAM_LINES {
+            self.program_lines.pop_front();
+        }
+        self.program_lines.push_back(line.to_owned());
     }
 
     /// Returns the line about a new wait, if there is no status line to show it.
@@ -259,7 +283,7 @@ impl RunView for Screen {
 
     fn program_output(&self) -> StderrListener {
         let screen = self.clone();
-        Arc::new(move |line: &str| screen.print_dimmed(line))
+        Arc::new(move |line: &str| screen.print_program_line(line))
     }
 
     fn events(&self) -> Box<dyn Write + Send> {

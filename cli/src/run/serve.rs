@@ -1,5 +1,6 @@
 //! `bloomery serve`: serves the Jobs of a memory over HTTP, to programs of this machine.
 
+use super::swallowed;
 use crate::args::ServeArgs;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -32,6 +33,7 @@ const READERS: usize = 16;
 /// # Errors
 /// If the arguments cannot be used, or the server fails.
 pub fn run(args: &ServeArgs) -> Result<Exit, Error> {
+    swallowed::report("serve", &args.mcp);
     // The check of the options creates a client.
     bloomery_http::install_tls_provider();
     let options = options(args)?;

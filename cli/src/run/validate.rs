@@ -7,8 +7,8 @@ mod plan;
 mod report;
 mod scratch;
 
-use super::diagnostics;
 use super::screen::Screen;
+use super::{diagnostics, swallowed};
 use crate::args::ValidateArgs;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -35,6 +35,7 @@ const AT_ONCE: usize = 4;
 /// # Errors
 /// If a Skill cannot be used, a conversation cannot be stored, or the results cannot be written.
 pub fn run(args: &ValidateArgs) -> Result<Exit, Error> {
+    swallowed::report("validate", &args.mcp);
     let screen = Screen::for_stderr(true);
     let redactor = Redactor::default();
     diagnostics::start(&screen, &Trace::default(), &redactor);

@@ -53,7 +53,17 @@ async fn a_skill_of_ten_mebibytes_is_refused() {
 async fn arguments_are_checked_before_anything_is_written() {
     let setup = Setup::new(SAYS_HELLO).await;
     let run = async |args: &[&str]| setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
-    run(&["--resource", "codebase=."]).await.assert(2, "codebase: the Skill declares no resources");
+    run(&["--resource", "codebase=."]).await.assert(2, "--resource codebase: the Skill declares no resources");
+    run(&["--project-path", "."]).await.assert(2, "--project-path: the Skill declares no resources");
+    run(&["--mcp", "foo"]).await.assert(2, "--mcp: `foo` is not an http or https URL");
+    let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model-url", "nonsense"];
+    setup.bloomery(&asked).await.assert(2, "--model-url: `nonsense` is not an http or https URL");
+    let asked = setup.command(&asked[..5]).env("OPENAI_BASE_URL", "nonsense").output().await.unwrap();
+    super::setup::CommandOutput::new(asked).assert(2, "OPENAI_BASE_URL: `nonsense` is not an http or https URL");
+    setup
+        .run(&["--skill", "./none.yaml", "--goal", "x"])
+        .await
+        .assert(2, "--skill: the Skill ./none.yaml cannot be read");
     run(&["--limit", "step=3"]).await.assert(2, "Did you mean \"steps\"?");
     run(&["--limit", "steps=0"]).await.assert(2, "must be more than 0");
     for nothing in ["duration=0s", "duration=-1h"] {
@@ -97,7 +107,7 @@ async fn arguments_are_checked_before_anything_is_written() {
 
 /// The parameters of a Job are stored, so that it can be resumed.
 #[rstest]
-#[case::token(&["--mcp", "http://127.0.0.1:9/mcp?token=hunter22"], "the MCP server: its URL has the parameter `token`, which is a credential by its name")]
+#[case::token(&["--mcp", "http://127.0.0.1:9/mcp?token=hunter22"], "--mcp: its URL has the parameter `token`, which is a credential by its name")]
 #[case::fragment(&["--mcp", "http://127.0.0.1:9/mcp?a=b#access_token=hunter22"], "`access_token`")]
 #[case::signed(&["--mcp", "http://127.0.0.1:9/mcp?x=1&X-Amz-Signature=hunter22"], "use a program as a proxy")]
 #[case::joined(&["--mcp-command", "sh", "--api-key=hunter22"], "--mcp-command: the argument `--api-key` passes a credential")]
@@ -168,7 +178,7 @@ async fn a_secret_that_is_too_large_is_refused_before_anything_is_written() {
     setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: tok, type: credential}}]\n"));
     setup.write("large", &"x".repeat(16 * 1024 + 1));
     let run = async |args: &[&str]| setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
-    run(&["--resource", "tok=@large"]).await.assert(2, "tok: the file large has more than 16384 bytes");
+    run(&["--resource", "tok=@large"]).await.assert(2, "--resource tok: the file large has more than 16384 bytes");
     run(&["--resource", "tok=@/dev/zero"]).await.assert(2, "tok: the file /dev/zero cannot be read");
     run(&["--api-key-file", "large"]).await.assert(2, "--api-key-file: the file large has more than 16384 bytes");
     assert!(!setup.path("memory").exists());
@@ -182,12 +192,12 @@ async fn all_errors_are_reported_at_once() {
     let result = setup.bloomery(&[&["run", "--goal", " "], &all[..], &more].concat()).await;
     for says in [
         "--goal must not be empty",
-        "/nonexist.yaml cannot be read",
+        "--model /nonexist.yaml cannot be read",
         "--limit step: there is no such limit",
         "--limit steps: must be more than 0",
         "--limit duration=10: it has no unit: write 10s",
         "--api-key-file: the file /no/such/key cannot be read",
-        "docs: the Skill",
+        "--resource docs: the Skill",
         "codebase: the Skill requires this filesystem",
         "--mcp-command /no/such/program",
     ] {

@@ -280,10 +280,15 @@ async fn a_failed_write_to_stdout_is_reported_and_a_closed_pipe_is_not() {
 }
 
 #[tokio::test]
-async fn a_quiet_run_prints_only_the_answer() {
+async fn a_quiet_run_prints_only_the_answer_or_the_failure() {
     let setup = Setup::new(SAYS_HELLO).await;
     let result = setup.run(&["--skill", "greeter", "--bootstrap", "--goal", "Greet", "--quiet"]).await;
     assert_eq!((result.code, result.out.as_str(), result.err.as_str()), (0, "Hello.\n", ""));
+    let args =
+        ["run", "--skill", "greeter", "--goal", "Greet", "--model-url", "http://127.0.0.1:9/v1", "--patience", "0"];
+    let result = setup.bloomery(&[&args[..], &["--quiet"]].concat()).await;
+    result.assert(3, "ModelUnavailable: ");
+    assert_eq!(result.err.lines().count(), 1, "{result:#?}");
 }
 
 /// The address is that of a port that nobody listens on.
@@ -312,8 +317,16 @@ async fn a_failure_is_described_once_with_the_option_that_was_typed(
 }
 
 #[tokio::test]
-async fn a_goal_after_the_command_of_the_server_is_named() {
+async fn an_option_after_the_command_of_the_server_is_named() {
     let setup = Setup::new(SAYS_HELLO).await;
+    let result = setup.run(&["--goal", "Greet", "--mcp-command", "cat", "--skill", "./skill.yaml"]).await;
+    result.assert(2, "--skill is an argument of the program here");
+    result.assert(2, "codebase: the Skill requires this filesystem");
+    // The program may have an option of that name.
+    let run = ["--skill", "./skill.yaml", "--goal", "Greet", "--mcp-command", "false", "--limit", "3"];
+    setup.run(&run).await.assert(3, "--limit is an argument of the program here");
+    let result = setup.run(&[&run[..], &[";"]].concat()).await;
+    assert!(result.code == 3 && !result.err.contains("--limit"), "{result:#?}");
     let swallowed = ["--skill", "./skill.yaml", "--mcp-command", "cat", "--goal", "Greet"];
     setup.run(&swallowed).await.assert(2, "write --goal before --mcp-command");
     setup.run(&["--skill", "./skill.yaml", "--mcp-command", "cat"]).await.assert(2, "--goal is missing");

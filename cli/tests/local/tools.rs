@@ -290,10 +290,7 @@ async fn a_program_that_ends_at_once_is_not_retried() {
     let lines =
         |result: &super::setup::CommandOutput| result.err.lines().filter(|line| *line == "no KEY is set").count();
     for (program, says) in [
-        (
-            &ends[..],
-            "the tools of the MCP server `sh` cannot be listed: the program ended (exit status: 3); the end of its stderr: starting / no KEY is set.",
-        ),
+        (&ends[..], "the tools of the MCP server `sh` cannot be listed: the program ended (exit status: 3). Repair"),
         (
             &["./binary"],
             "the tools of the MCP server `./binary` cannot be listed: it cannot be started: Exec format error",
@@ -305,10 +302,25 @@ async fn a_program_that_ends_at_once_is_not_retried() {
         let result = tokio::time::timeout(super::setup::TIMEOUT, command.args(args).output()).await.expect(says);
         let result = super::setup::CommandOutput::new(result.unwrap());
         result.assert(3, "McpUnavailable: T");
+        let remedy = "correct its command, then start the Job again. The MCP server is the program of --mcp-command.";
+        assert!(result.err.contains(remedy) && !result.err.contains("address"), "{result:#?}");
         assert!(result.err.contains(&says[1..]), "{says}: {result:#?}");
-        // The standard error of a program is shown when something fails.
-        assert_eq!(lines(&result) > 0, program == ends, "{result:#?}");
+        // The standard error of a program is shown when something fails, and not repeated.
+        assert_eq!(lines(&result), usize::from(program == ends), "{result:#?}");
+        assert_eq!(result.err.matches("no KEY").count(), lines(&result), "{result:#?}");
     }
+}
+
+#[tokio::test]
+async fn a_reached_limit_names_the_option_that_lowered_it() {
+    let setup = Setup::new(CALLS).await;
+    let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
+    let result = setup.run(&[&RUN[..], &["--limit", "steps=1"], &server].concat()).await;
+    result.assert(3, "Raise --limit steps, or ask for less in one Job.");
+    assert!(!result.err.contains("in the Skill"), "{result:#?}");
+    setup.write("skill.yaml", &format!("{SKILL}  engine: {{limits: {{steps: 1}}}}\n"));
+    let run = ["--skill", "./skill.yaml", "--goal", "Act", "--memory", "other"];
+    setup.run(&[&run[..], &server].concat()).await.assert(3, "Raise it in the Skill");
 }
 
 #[tokio::test]

@@ -55,22 +55,36 @@ pub fn find(options: &ModelOptions, names: Option<&[&str]>, env: Env<'_>) -> Res
     let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(errors.into_error()) };
     let routes: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
     for (base_url, proxy) in routes {
+        let origin = origin_of_url(options, base_url, env);
         if let Some(fault) = credential::in_url(base_url) {
             errors.add(Error::invalid(format!(
-                "the URL of the model {fault}, and would be stored in clear text: write the key to a file, and name the file \
-                 with `options.model.api_key_file`"
+                "{origin}: the URL of the model {fault}, and would be stored in clear text: write the key to a file, and name \
+                 the file with `options.model.api_key_file`"
             )));
             continue;
         }
         // Checks the address now. The run would report an invalid address as a server that does not respond.
         let route = ClientOptions { proxy: proxy.clone(), ..ClientOptions::default() };
-        errors
-            .collect(http::client(base_url, Duration::ZERO, route).map_err(|error| Error::invalid(error.to_string())));
+        let checked = http::client(base_url, Duration::ZERO, route);
+        errors.collect(checked.map_err(|error| Error::invalid(format!("{origin}: {error}"))));
     }
     if !errors.is_empty() {
         return Err(errors.into_error());
     }
     with_keys(endpoints, &keys, env)
+}
+
+/// Returns what names the address of a model, for messages: an option, or a variable of the environment.
+fn origin_of_url(options: &ModelOptions, base_url: &str, env: Env<'_>) -> String {
+    if let Some(file) = options.model.as_deref().filter(|model| is_file(model)) {
+        return format!("`options.model.model` {file}");
+    }
+    if options.model_url.is_some() {
+        return "`options.model.model_url`".to_owned();
+    }
+    let configured =
+        vendor::ALL.iter().find(|vendor| env(vendor.url_variable).is_some() && vendor.effective_url(env) == base_url);
+    configured.map_or("the model", |vendor| vendor.url_variable).to_owned()
 }
 
 /// Returns the models of a resumed Job with the current keys. `endpoints` are those of its run document.

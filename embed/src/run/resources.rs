@@ -47,7 +47,8 @@ pub fn bind(
             faults.push(format!("{name} is bound twice."));
         }
         if !declared.iter().any(|resource| resource.name == name) {
-            faults.push(format!("{name}: {}", resources::undeclared_fault(name, declared)));
+            let option = option_of(name, project_path);
+            faults.push(format!("{option}: {}", resources::undeclared_fault(name, declared)));
         }
     }
     let mut bound = Vec::new();
@@ -55,7 +56,7 @@ pub fn bind(
         match values.get(resource.name.as_str()) {
             Some(value) => match parse_source(resource.kind, value) {
                 Ok(source) => bound.push(BoundResource { name: resource.name.clone(), kind: resource.kind, source }),
-                Err(fault) => faults.push(format!("{}: {fault}", resource.name)),
+                Err(fault) => faults.push(format!("{}: {fault}", option_of(&resource.name, project_path))),
             },
             None if resource.required == Some(true) => {
                 let (name, kind) = (&resource.name, resource.kind);
@@ -69,6 +70,15 @@ pub fn bind(
     }
     faults.extend(resources::missing_credentials(declared, |name| values.contains_key(name)));
     if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::invalid).collect())) }
+}
+
+/// Returns the option that binds a resource, for messages about its value.
+fn option_of(name: &str, project_path: Option<&str>) -> String {
+    if name == CODEBASE && project_path.is_some() {
+        "`options.project_path`".to_owned()
+    } else {
+        format!("`options.resources.{name}`")
+    }
 }
 
 /// Checks that all bound files and directories are in the root of the options, and that none of them is in a memory of the options.
@@ -343,6 +353,8 @@ mod tests {
         let path = link.to_str().unwrap();
         assert_eq!(bind(&declared, &given(&format!("{path}:ro")), None).unwrap()[0].source, mount(true));
         assert_eq!(bind(&declared, &[], Some(path)).unwrap()[0].source, mount(false));
+        let refused = bind(&declared, &[], Some("/no/such")).unwrap_err();
+        assert!(refused.message.starts_with("`options.project_path`: the path /no/such cannot be used"), "{refused}");
         assert!(bind(&declared, &given(path), Some(path)).unwrap_err().message.contains("bound twice"));
     }
 
@@ -438,7 +450,8 @@ mod tests {
             fs::write(&file, large).unwrap();
             let refused = bind(&declared, &given(&value), None).unwrap_err();
             assert_eq!(refused.kind, crate::error::ErrorKind::Invalid);
-            assert!(refused.message.contains("codebase: the file") && refused.message.contains("token has more than"));
+            assert!(refused.message.contains("`options.resources.codebase`: the file"), "{refused}");
+            assert!(refused.message.contains("token has more than"), "{refused}");
         }
         fs::write(&file, "sk-1").unwrap();
         let source = &bind(&declared, &given(&value), None).unwrap()[0].source;

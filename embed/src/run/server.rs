@@ -20,6 +20,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The origin of the address of an MCP server that no option names.
+const OF_SKILL: &str = "the MCP server of the Skill";
+
 /// The search path for programs if PATH is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
@@ -42,7 +45,7 @@ pub struct Server {
 pub fn from_options(options: &McpOptions) -> Result<Option<Server>, Error> {
     let McpOptions { url, command, env } = options;
     Ok(match url {
-        Some(url) => Some(Server { mcp: Some(checked_endpoint(url)?), program: None }),
+        Some(url) => Some(Server { mcp: Some(checked_endpoint(url, "`options.mcp.url`")?), program: None }),
         None if command.is_empty() => None,
         None => {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
@@ -68,14 +71,15 @@ pub fn from_skill(skill: &LoadedSkill) -> Result<Server, Error> {
         if let McpServer { uri: Some(uri), headers, ca: None, .. } = server
             && headers.is_empty()
         {
-            return Ok(Server { mcp: Some(checked_endpoint(uri)?), program: None });
+            return Ok(Server { mcp: Some(checked_endpoint(uri, OF_SKILL)?), program: None });
         }
         return Err(Error::invalid(format!(
             "the MCP server of the Skill {} exists only on a cluster: name another one with `options.mcp.url` URL or `options.mcp.command` PROGRAM",
             skill.name
         )));
     }
-    Ok(Server { mcp: skill.mcp.as_deref().map(checked_endpoint).transpose()?, program: None })
+    let endpoint = skill.mcp.as_deref().map(|url| checked_endpoint(url, OF_SKILL)).transpose()?;
+    Ok(Server { mcp: endpoint, program: None })
 }
 
 /// Returns a note if a Skill names tools of a server, but the Job has no server.
@@ -111,17 +115,17 @@ pub fn client(
     Ok(Some(client.without_credentials()))
 }
 
-/// Checks the URL of an MCP server, and returns its endpoint.
-fn checked_endpoint(url: &str) -> Result<McpEndpoint, Error> {
+/// Checks the URL of an MCP server, and returns its endpoint. `origin` is the option or the object that names it.
+fn checked_endpoint(url: &str, origin: &str) -> Result<McpEndpoint, Error> {
     if let Some(fault) = credential::in_url(url) {
         return Err(Error::invalid(format!(
-            "the MCP server: its URL {fault}, and would be stored in clear text: use a program as a proxy that reads the \
+            "{origin}: its URL {fault}, and would be stored in clear text: use a program as a proxy that reads the \
              credential from the environment, with `options.mcp.command` and `options.mcp.env` (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }
     let route = ClientOptions { addresses: Some(AddressPolicy::for_local_machine()), ..ClientOptions::default() };
     // Building a client checks the URL.
-    http::client(url, Duration::ZERO, route).map_err(|error| Error::invalid(format!("the MCP server: {error}")))?;
+    http::client(url, Duration::ZERO, route).map_err(|error| Error::invalid(format!("{origin}: {error}")))?;
     Ok(McpEndpoint { url: url.to_owned() })
 }
 

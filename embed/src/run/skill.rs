@@ -197,8 +197,9 @@ fn not_found_message(directory: &SkillDirectory) -> String {
 /// If there is no such Skill, or it has errors.
 fn read(selector: SkillSelector, tools: &[ListedTool]) -> Result<LoadedSkill, Error> {
     let file = selector.file.as_path();
+    let origin = if selector.directory.is_none() { "`options.skill`: " } else { "" };
     let source = source::read(file)
-        .map_err(|error| Error::invalid(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
+        .map_err(|error| Error::invalid(format!("{origin}the Skill {} cannot be read: {error}", source::name(file))))?;
     load_skill(source, selector, tools)
 }
 

@@ -1,5 +1,5 @@
-//! Converts the MCP server of the dialect, which is a URI. A `Skill` can only use a Service of its namespace or a container that
-//! the operator runs.
+//! Converts the MCP server of the dialect, which is a URI. A `Skill` can use a Service of its namespace, a container that the
+//! operator runs, or an https URL outside of the cluster.
 
 use super::suggestions;
 use crate::finding::{Finding, quoted};
@@ -7,8 +7,18 @@ use crate::schema::patterns::matches;
 use crate::tree::{Entry, Node, Value};
 use url::Url;
 
-/// Converts a URI to an `mcpServer`, if its host is the name of a Service of the namespace. Any other URI is reported and
-/// removed.
+/// Annotation of a Skill whose MCP server is not imported: the reason. Comments do not reach the cluster, and the lint does not read
+/// them.
+pub(crate) const ANNOTATION_UNIMPORTED: &str = "bloomery.dev/unimported-mcp-server";
+
+/// The server at a URI that an `mcpServer` can express.
+enum Server {
+    Service { name: String, port: u16, path: String },
+    Outside { uri: String },
+}
+
+/// Converts a URI to an `mcpServer`, if its host is the name of a Service of the namespace, or it is an https URL outside of the
+/// cluster. Any other URI is reported and removed.
 pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings: &mut Vec<Finding>) -> Value {
     let Ok(url) = Url::parse(uri) else {
         let finding = Finding::error(&node.place, format!("is not a URI: {}", quoted(uri)));
@@ -16,11 +26,18 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
         findings.push(finding.hint(unknown.hint()));
         return Value::Null;
     };
-    match to_service(&url, namespace) {
-        Ok((name, port, path)) => {
+    let field = |name: &str, value| Entry::at(name, &node.place, value);
+    match to_server(&url, namespace) {
+        Ok(Server::Outside { uri }) => {
+            let message = format!("is read as the server {uri} outside of the cluster");
+            let hint = "its address must be public, or in the chart's worker.endpointRanges. Credentials belong in headers, whose \
+                        values are in Secrets";
+            findings.push(Finding::warning(&node.place, message).hint(hint));
+            Value::Map(vec![field("uri", Value::text(uri))])
+        }
+        Ok(Server::Service { name, port, path }) => {
             let message = format!("is read as the Service {name:?} of the Skill's namespace, port {port}, path {path}");
             findings.push(Finding::warning(&node.place, message));
-            let field = |name: &str, value| Entry::at(name, &node.place, value);
             let service = vec![
                 field("name", Value::text(name)),
                 field("port", Value::Number(port.into())),
@@ -36,16 +53,34 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
     }
 }
 
-/// Returns the comments about a server whose URI [`from_uri`] removes.
-pub(super) fn suggestion(source: &Node, namespace: Option<&str>) -> Option<String> {
+/// What an import says about a server whose URI [`from_uri`] removes.
+pub(super) struct Unimported {
+    /// The reason, as a clause.
+    pub(super) reason: String,
+    /// Comments with the fields to choose from.
+    pub(super) suggestion: String,
+}
+
+/// Returns what to say about the server of a document, if [`from_uri`] removes its URI.
+pub(super) fn unimported(source: &Node, namespace: Option<&str>) -> Option<Unimported> {
     let uri = ["mcp_server", "mcpServer"].into_iter().find_map(|name| source.get(name)?.text())?;
-    let rejection = to_service(&Url::parse(uri).ok()?, namespace).err()?;
-    let [service, container] = rejection.fields();
-    let fields = [
-        format!("mcpServer: {service} # a Service of the Skill's namespace"),
-        format!("mcpServer: {container} # a server that the operator runs"),
-    ];
-    Some(suggestions::of_server(&rejection.reason, &fields))
+    let rejection = to_server(&Url::parse(uri).ok()?, namespace).err()?;
+    let fields = rejection.fields().into_iter().map(|(value, kind)| format!("mcpServer: {value} # {kind}"));
+    let suggestion = suggestions::of_server(&rejection.reason, &fields.collect::<Vec<_>>());
+    Some(Unimported { reason: rejection.reason, suggestion })
+}
+
+/// Returns the warning about the manifest of a Skill whose server was not imported, and that has no other one.
+pub(crate) fn unimported_warning(manifest: &Node) -> Option<Finding> {
+    let annotation = manifest.get("metadata")?.get("annotations")?.get(ANNOTATION_UNIMPORTED)?;
+    let server = manifest.get("spec").and_then(|spec| spec.get("mcpServer"));
+    if server.is_some_and(|server| server.value != Value::Null) {
+        return None;
+    }
+    let reason = annotation.text().unwrap_or_default();
+    let message = format!("the MCP server was not imported, so the Skill runs without its tools: {reason}");
+    let hint = "declare a service, a container or a uri in spec.mcpServer, or remove the annotation";
+    Some(Finding::warning(&annotation.place, message).hint(hint))
 }
 
 /// Removes the address of the MCP server from a document's fields and returns it. A value that is not a text stays.
@@ -65,29 +100,33 @@ struct Rejection {
     path: String,
     /// The namespace of the Service, if the namespace of the Skill is unknown.
     namespace: Option<String>,
+    /// The https URL of a server that may be outside of the cluster, without credentials.
+    outside: Option<String>,
 }
 
 impl Rejection {
     fn new(reason: String, port: u16, path: &str) -> Self {
-        Self { reason, service: "NAME".to_owned(), port, path: path.to_owned(), namespace: None }
+        Self { reason, service: "NAME".to_owned(), port, path: path.to_owned(), namespace: None, outside: None }
     }
 
-    /// Returns the values that `mcpServer` can have: a Service, and a container.
-    fn fields(&self) -> [String; 2] {
-        let Self { service, port, path, .. } = self;
-        [
-            format!("{{service: {{name: {service}, port: {port}, path: {path}}}}}"),
-            format!("{{container: {{image: IMAGE, port: {port}, path: {path}}}}}"),
-        ]
+    /// Returns the values that `mcpServer` can have, each with the kind of server that it is for.
+    fn fields(&self) -> Vec<(String, &'static str)> {
+        let Self { service, port, path, outside, .. } = self;
+        let mut fields = vec![
+            (
+                format!("{{service: {{name: {service}, port: {port}, path: {path}}}}}"),
+                "a Service of the Skill's namespace",
+            ),
+            (format!("{{container: {{image: IMAGE, port: {port}, path: {path}}}}}"), "a server that the operator runs"),
+        ];
+        fields.extend(outside.iter().map(|uri| (format!("{{uri: {uri:?}}}"), "a server outside of the cluster")));
+        fields
     }
 
     /// Returns the remedy: what to write instead of the address.
     fn hint(&self) -> String {
-        let [service, container] = self.fields();
-        let write = format!(
-            "write mcp_server: {service} for a Service of the Skill's namespace, or mcp_server: {container} for a server that \
-             the operator runs"
-        );
+        let fields = self.fields().into_iter().map(|(value, kind)| format!("mcp_server: {value} for {kind}"));
+        let write = format!("write {}", fields.collect::<Vec<_>>().join(", or "));
         match &self.namespace {
             Some(namespace) => format!("give --namespace {namespace} to `bloomery import`, or {write}"),
             None => write,
@@ -95,22 +134,33 @@ impl Rejection {
     }
 }
 
-/// Returns the name, port and path of the Service at a URL.
-fn to_service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), Rejection> {
+/// Returns the server at a URL: a Service of the namespace, or a server outside of the cluster.
+fn to_server(url: &Url, namespace: Option<&str>) -> Result<Server, Rejection> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(8080);
     let path = if url.path().starts_with('/') { url.path() } else { "/mcp" };
-    let reject = |reason: String| Err(Rejection::new(reason, port, path));
+    let is_outside =
+        matches!(url.host(), Some(url::Host::Domain(_))) && host != "localhost" && service_of_host(host).is_none();
+    let outside = is_outside.then(|| {
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("https://{host}{port}{path}")
+    });
+    let reject = |reason: String| Err(Rejection { outside: outside.clone(), ..Rejection::new(reason, port, path) });
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return reject(
+            "it contains a user, a password, a query or a fragment, which mcpServer cannot express".to_owned(),
+        );
+    }
     if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
         return reject(format!("{} is not an http or https URL", quoted(url.as_str())));
     }
-    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        return reject(
-            "it contains a user, a password, a query or a fragment, which a Service cannot express".to_owned(),
-        );
-    }
     if url.host().is_some_and(|host| !matches!(host, url::Host::Domain(_))) || host == "localhost" {
         return reject(format!("{} is not reachable from a cluster", quoted(host)));
+    }
+    if url.scheme() == "https"
+        && let Some(uri) = &outside
+    {
+        return Ok(Server::Outside { uri: uri.clone() });
     }
     let Some((name, host_namespace)) = service_of_host(host).filter(|_| url.scheme() == "http") else {
         return reject(format!("{} is not a Service of the Skill's namespace", quoted(url.as_str())));
@@ -130,7 +180,7 @@ fn to_service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String
                 path,
             )
         }),
-        _ => Ok((name.to_owned(), port, path.to_owned())),
+        _ => Ok(Server::Service { name: name.to_owned(), port, path: path.to_owned() }),
     }
 }
 

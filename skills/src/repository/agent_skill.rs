@@ -48,7 +48,7 @@ pub(super) fn convert(
     };
     files::report_others(directory, others);
     parts::add(&mut spec, parts, options);
-    let identity = Identity { name, namespace: options.namespace.clone(), findings: Vec::new() };
+    let identity = Identity { name, namespace: options.namespace.clone(), ..Identity::default() };
     converted.checked = finish(converted.checked, &document, spec, identity);
     converted
 }

@@ -56,7 +56,7 @@ pub(super) fn convert(
     };
     add_skills(&mut spec, &converted.subskills);
     parts::add(&mut spec, parts, options);
-    let identity = Identity { name, namespace: options.namespace.clone(), findings: Vec::new() };
+    let identity = Identity { name, namespace: options.namespace.clone(), ..Identity::default() };
     converted.checked = finish(converted.checked, &document, spec, identity);
     converted
 }

@@ -1,0 +1,98 @@
+//! The message about the outcome of a Job, for people who have typed a command line.
+
+use super::local_run::LocalRun;
+use crate::args::{ModelArgs, RunArgs};
+use crate::local::run_document::RunDocument;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_embed::run::model;
+
+/// The remedy for a limit that is reached, in messages of the engine.
+const RAISE_IN_SKILL: &str = "Raise it in the Skill";
+
+/// The remedy for an MCP server that cannot be used, in messages of the driver.
+const CORRECT_ADDRESS: &str = "correct its address";
+
+/// The beginning of the last lines of a program's stderr, in messages about its end.
+const END_OF_STDERR: &str = "; the end of its stderr: ";
+
+/// Returns the message of an outcome. A remedy names the option of the command line that it is about. Lines of a program that are on the
+/// screen already are not repeated.
+pub fn outcome_message(outcome: &Outcome, run: &LocalRun<'_>) -> String {
+    let LocalRun { args, job, screen } = *run;
+    let mut message = without_printed_lines(&outcome.message, &screen.program_lines());
+    if let Some(limit) = lowered_limit(outcome.code, &job.document) {
+        message = message.replace(RAISE_IN_SKILL, &format!("Raise --limit {limit}"));
+    }
+    let is_program = job.document.program.is_some();
+    if is_program && outcome.code == OutcomeCode::McpUnavailable {
+        message = message.replace(CORRECT_ADDRESS, "correct its command");
+    }
+    match unavailable_hint(outcome.code, args, is_program) {
+        Some(hint) => format!("{message} {hint}"),
+        None => message,
+    }
+}
+
+/// Removes the last lines of a program's stderr from a message, if they were printed.
+fn without_printed_lines(message: &str, printed: &[String]) -> String {
+    let Some((before, after)) = message.split_once(END_OF_STDERR) else { return message.to_owned() };
+    let mut ends = (0..printed.len()).map(|first| printed.get(first..).unwrap_or_default().join(" / "));
+    let Some(end) = ends.find(|end| after.starts_with(end.as_str())) else { return message.to_owned() };
+    // The full stop of the last line ended the sentence.
+    let stop = if end.ends_with(['.', '!', '?', '…']) { "." } else { "" };
+    format!("{before}{stop}{}", after.get(end.len()..).unwrap_or_default())
+}
+
+/// Returns the name of the reached limit, if the command line has lowered it below that of the Skill.
+fn lowered_limit(code: OutcomeCode, document: &RunDocument) -> Option<&'static str> {
+    let limits = &document.part.limits;
+    let engine = document.revision.spec.engine.as_ref();
+    let of_skill = EffectiveLimits::resolve(engine.and_then(|engine| engine.limits.as_ref()), None);
+    let (name, is_lowered) = match code {
+        OutcomeCode::StepLimit => ("steps", limits.steps < of_skill.steps),
+        OutcomeCode::ToolCallLimit => ("toolCalls", limits.tool_calls < of_skill.tool_calls),
+        OutcomeCode::TokenLimit => ("tokens", limits.tokens < of_skill.tokens),
+        OutcomeCode::DurationLimit => ("duration", limits.duration_seconds < of_skill.duration_seconds),
+        _ => return None,
+    };
+    is_lowered.then_some(name)
+}
+
+/// Returns the option that named a server that did not answer.
+fn unavailable_hint(code: OutcomeCode, args: &RunArgs, is_program: bool) -> Option<&'static str> {
+    let ModelArgs { model, model_url, .. } = &args.model;
+    match code {
+        OutcomeCode::ModelUnavailable if model_url.is_some() => {
+            Some("The address of the model is that of --model-url.")
+        }
+        OutcomeCode::ModelUnavailable if model.as_deref().is_some_and(model::is_file) => {
+            Some("The address of the model is in the file of --model.")
+        }
+        OutcomeCode::McpUnavailable if args.mcp.url.is_some() => {
+            Some("The address of the MCP server is that of --mcp.")
+        }
+        OutcomeCode::McpUnavailable if is_program => Some("The MCP server is the program of --mcp-command."),
+        OutcomeCode::McpUnavailable => {
+            Some("The address of the MCP server is mcp_server of the Skill; --mcp replaces it.")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_printed_lines;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::all(&["a", "b"], "It ended; the end of its stderr: a / b. Repair it.", "It ended. Repair it.")]
+    #[case::the_last(&["a", "b", "c."], "It ended; the end of its stderr: b / c. Repair it.", "It ended. Repair it.")]
+    #[case::not_printed(&[], "It ended; the end of its stderr: a. Repair it.", "It ended; the end of its stderr: a. Repair it.")]
+    #[case::others(&["b"], "It ended; the end of its stderr: a. Repair it.", "It ended; the end of its stderr: a. Repair it.")]
+    #[case::none(&["a"], "It ended. Repair it.", "It ended. Repair it.")]
+    fn printed_lines_are_not_repeated(#[case] printed: &[&str], #[case] message: &str, #[case] expected: &str) {
+        let printed: Vec<String> = printed.iter().map(|&line| line.to_owned()).collect();
+        assert_eq!(without_printed_lines(message, &printed), expected);
+    }
+}
