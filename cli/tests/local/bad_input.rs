@@ -276,6 +276,7 @@ async fn a_memory_that_is_not_a_directory_is_refused() {
     let run = async |memory: &str| setup.run(&["--skill", "./skill.yaml", "--goal", "x", "--memory", memory]).await;
     setup.write("file", "");
     run("file").await.assert(2, "the memory ./file/greeter cannot be used: File exists");
+    run("file").await.assert(2, "Name another one with --memory");
     run("/proc/self/memory-of-a-tenant").await.assert(2, "the memory");
 }
 

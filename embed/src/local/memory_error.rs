@@ -35,7 +35,10 @@ pub fn unusable(dir: &Path, error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied => not_writable(dir, error),
         io::ErrorKind::ReadOnlyFilesystem => read_only(dir, error),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => full(dir, error),
-        _ => Error::invalid(format!("the memory {} cannot be used: {error}", text::directory(dir))),
+        _ => Error::invalid(format!(
+            "the memory {} cannot be used: {error}. Name another one with `options.memory`",
+            text::directory(dir)
+        )),
     }
 }
 

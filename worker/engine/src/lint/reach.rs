@@ -24,8 +24,9 @@ fn missing_server(spec: &SkillSpec) -> Option<Finding> {
     let tools = server_tools(spec);
     (spec.mcp_server.is_none() && !tools.is_empty()).then(|| {
         let message = format!("the Skill has no MCP server, so it runs without its tools: {}", tools.join(", "));
-        Finding::warning("spec.mcpServer", message)
-            .hint("declare a service, a container or a uri, or name a server to `bloomery run` with --mcp or --mcp-command")
+        Finding::warning("spec.mcpServer", message).hint(
+            "declare a service, a container or a uri, or name a server to `bloomery run` with --mcp or --mcp-command",
+        )
     })
 }
 
