@@ -93,7 +93,7 @@ fn documents_of_probes_skill_pages_and_memory_faults_are_read() {
 /// Returns whether a document with a field of the next version can be read.
 fn ignores_a_new_field<T: DeserializeOwned>(name: &str) -> bool {
     let mut document: Value = serde_json::from_str(&stored(name)).unwrap();
-    document["fieldOfTheNextVersion"] = "x".into();
+    document.as_object_mut().unwrap().insert("fieldOfTheNextVersion".into(), "x".into());
     serde_json::from_value::<T>(document).is_ok()
 }
 

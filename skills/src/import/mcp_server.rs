@@ -64,7 +64,8 @@ pub(super) struct Unimported {
 /// Returns what to say about the server of a document, if [`from_uri`] removes its URI.
 pub(super) fn unimported(source: &Node, namespace: Option<&str>) -> Option<Unimported> {
     let uri = ["mcp_server", "mcpServer"].into_iter().find_map(|name| source.get(name)?.text())?;
-    let rejection = to_server(&Url::parse(uri).ok()?, namespace).err()?;
+    let url = Url::parse(uri).ok()?;
+    let rejection = to_server(&url, namespace).err()?;
     let fields = rejection.fields().into_iter().map(|(value, kind)| format!("mcpServer: {value} # {kind}"));
     let suggestion = suggestions::of_server(&rejection.reason, &fields.collect::<Vec<_>>());
     Some(Unimported { reason: rejection.reason, suggestion })
@@ -92,21 +93,21 @@ pub(super) fn take_address(fields: Vec<Entry>) -> (Option<String>, Vec<Entry>) {
 }
 
 /// The reason why an address is not imported, and what is known for the field to write instead.
-struct Rejection {
+struct Rejection<'a> {
     reason: String,
     /// The name of the Service, or a placeholder.
-    service: String,
+    service: &'a str,
     port: u16,
-    path: String,
+    path: &'a str,
     /// The namespace of the Service, if the namespace of the Skill is unknown.
-    namespace: Option<String>,
+    namespace: Option<&'a str>,
     /// The https URL of a server that may be outside of the cluster, without credentials.
     outside: Option<String>,
 }
 
-impl Rejection {
-    fn new(reason: String, port: u16, path: &str) -> Self {
-        Self { reason, service: "NAME".to_owned(), port, path: path.to_owned(), namespace: None, outside: None }
+impl<'a> Rejection<'a> {
+    fn new(reason: String, port: u16, path: &'a str) -> Self {
+        Self { reason, service: "NAME", port, path, namespace: None, outside: None }
     }
 
     /// Returns the values that `mcpServer` can have, each with the kind of server that it is for.
@@ -135,7 +136,7 @@ impl Rejection {
 }
 
 /// Returns the server at a URL: a Service of the namespace, or a server outside of the cluster.
-fn to_server(url: &Url, namespace: Option<&str>) -> Result<Server, Rejection> {
+fn to_server<'a>(url: &'a Url, namespace: Option<&str>) -> Result<Server, Rejection<'a>> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(8080);
     let path = if url.path().starts_with('/') { url.path() } else { "/mcp" };
@@ -170,8 +171,8 @@ fn to_server(url: &Url, namespace: Option<&str>) -> Result<Server, Rejection> {
             "it is a Service of the namespace {host_namespace:?}, and a Skill can only use Services of its own namespace"
         )),
         (Some(host_namespace), None) => Err(Rejection {
-            service: name.to_owned(),
-            namespace: Some(host_namespace.to_owned()),
+            service: name,
+            namespace: Some(host_namespace),
             ..Rejection::new(
                 format!(
                     "it is a Service of the namespace {host_namespace:?}, and the namespace of the Skill is unknown"

@@ -5,7 +5,7 @@ use crate::core_tools::use_skill;
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
 use bloomery_crds::tool_pattern::matches;
-use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, EffectPolicy, GateReason, SkillSpec, Verdict, When};
+use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, EffectPolicy, GateReason, SkillSpec, When};
 use serde_json::Value;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
@@ -277,6 +277,7 @@ mod tests {
     use crate::condition::{Arguments, NoFacts};
     use crate::fixture;
     use crate::run::Run;
+    use bloomery_crds::v1alpha1::Verdict;
     use rstest::rstest;
     use serde_json::json;
 
