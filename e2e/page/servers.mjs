@@ -46,7 +46,7 @@ function clusterServers() {
     viewerUrl: `${GATEWAY_URL}/#token=${GATEWAY_TOKEN_VIEWER}`,
     notes: 'writable-claim:notes',
     refusal: 'The API server of the cluster does not accept the bearer token.',
-    tools: 'The Skill has no server with tools.',
+    tools: 'The Skill has no tools of a server that its policy allows.',
     end: async () => {},
   };
 }
