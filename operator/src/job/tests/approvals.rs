@@ -246,11 +246,12 @@ async fn an_edited_approval_is_deleted() {
 #[tokio::test]
 async fn an_approval_is_replaced_only_in_the_turn_of_its_job_and_a_decision_counts_at_once() {
     let valid = decided(open_approval("supervisor"), ApprovalVerdict::Approve);
-    let mut edited = valid.clone();
-    edited.spec.arguments = "other arguments".to_owned();
+    // The admission policy has meant something else since.
+    let mut void = valid.clone();
+    void.spec.guard = Some(Digest::of_bytes(b"another policy"));
     for (approval, jobs_before, writes) in [
-        (&edited, 300, vec![]),
-        (&edited, 0, vec![format!("delete {}", approval_path(&edited))]),
+        (&void, 300, vec![]),
+        (&void, 0, vec![format!("delete {}", approval_path(&void))]),
         (&valid, 300, vec![format!("status {}", approval_path(&valid))]),
     ] {
         let api = awaiting_approval();
