@@ -103,7 +103,7 @@ conversations:
 
 /// A script with an answer that is larger than the buffer of a pipe.
 fn long_answer_script() -> String {
-    let much = "much ".repeat(40_000);
+    let much = "much ".repeat(20_000);
     format!(
         "
 conversations:
