@@ -134,14 +134,13 @@ async fn an_image_whose_tag_was_moved_is_named_and_verified_until_the_tag_is_mov
         let (was, kind) = (format!("was {first} and is now "), ConditionType::McpImageUnchanged);
         skill.until_reason(kind, "ImageChanged", &[&tag, &was, "by its digest"]).await;
         skill.until_reason(ConditionType::McpVerified, "ProbeFailed", &["cannot be listed"]).await;
-        let job = tenant.job("refund").await;
-        job.until_reason("SkillNotReady", &["McpVerified"]).await;
 
         move_tag(tenant, &tag, "e2e-orders").await;
         let is_back = |status: &SkillStatus| conditions::find(&status.conditions, kind).is_none();
         let status = skill.until("the first image", is_back).await;
         assert_eq!(status.mcp.map(|server| server.image_id), Some(first));
-        healed(&job).await;
+        skill.ready().await;
+        tenant.job("refund").await.succeeded().await;
         shop.assert_refunded_once("A-17").await;
     })
     .await;
