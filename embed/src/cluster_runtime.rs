@@ -32,8 +32,8 @@ use crate::skill::{SkillState, SkillTool, check_skill_name, no_such_skill};
 use bloomery_crds::names::{GROUP, is_name};
 use bloomery_crds::v1alpha1::{Approval, Job, Skill};
 use caller::Connections;
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use hub::Hub;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Config, ResourceExt};
@@ -187,7 +187,7 @@ impl ClusterTenant {
     }
 
     /// Returns the events of a Job, which was read just before, after a cursor.
-    async fn follow(&self, job: Job, after: Cursor) -> Result<BoxStream<'static, Result<JobEvent, Error>>, Error> {
+    async fn follow(&self, job: Job, after: Cursor) -> Result<BoxStream<'static, Result<Arc<JobEvent>, Error>>, Error> {
         subscription::authorize(&self.cluster, &job).await?;
         let place = self.shared.hub.enter(&self.cluster, &job);
         let (cluster, image) = (self.cluster.clone(), self.shared.reader_image.clone());
@@ -196,7 +196,7 @@ impl ClusterTenant {
 }
 
 impl Tenant for ClusterTenant {
-    type Events = BoxStream<'static, Result<JobEvent, Error>>;
+    type Events = BoxStream<'static, Result<Arc<JobEvent>, Error>>;
 
     async fn check_following(&self) -> Result<(), Error> {
         subscription::authorize_start(&self.cluster).await
@@ -256,7 +256,7 @@ impl Tenant for ClusterTenant {
             return Ok(Vec::new());
         }
         let count = usize::try_from(events).unwrap_or(usize::MAX);
-        let stream = self.follow(job, Cursor::START).await?;
+        let stream = self.follow(job, Cursor::START).await?.map_ok(Arc::unwrap_or_clone);
         let collected = stream.take(count).collect::<Vec<Result<JobEvent, Error>>>();
         let late = |_| Error::new(ErrorKind::Unavailable, "the events of the Job did not arrive in time: try again");
         tokio::time::timeout(TIMELINE_TIMEOUT, collected).await.map_err(late)?.into_iter().collect()

@@ -38,6 +38,8 @@ pub struct JobEvent {
     /// Whether it is the last event of the Job.
     #[serde(skip)]
     pub is_last: bool,
+    #[serde(skip)]
+    json: Box<str>,
 }
 
 impl JobEvent {
@@ -46,7 +48,7 @@ impl JobEvent {
     /// # Errors
     /// If the event cannot be written as JSON.
     pub fn new(source: &str, entry: &Entry) -> Result<Self, serde_json::Error> {
-        Ok(Self {
+        let mut event = Self {
             specversion: "1.0",
             id: entry.seq.to_string(),
             source: source.to_owned(),
@@ -55,7 +57,15 @@ impl JobEvent {
             kind: shown_name(entry.event.name()),
             data: shown_data(&entry.event)?,
             is_last: matches!(entry.event, Event::Finished { .. }),
-        })
+            json: Box::default(),
+        };
+        event.json = serde_json::to_string(&event)?.into_boxed_str();
+        Ok(event)
+    }
+
+    /// Returns the event as JSON. It is written once for all clients.
+    pub fn json(&self) -> &str {
+        &self.json
     }
 }
 

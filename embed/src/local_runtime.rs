@@ -149,7 +149,7 @@ impl LocalTenant {
 }
 
 impl Tenant for LocalTenant {
-    type Events = BoxStream<'static, Result<JobEvent, Error>>;
+    type Events = BoxStream<'static, Result<Arc<JobEvent>, Error>>;
 
     async fn start(&self, job: NewJob) -> Result<String, Error> {
         if let Some(key) = &job.continues {

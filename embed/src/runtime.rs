@@ -9,6 +9,7 @@ use crate::requests::OpenRequests;
 use crate::skill::{SkillState, SkillTool};
 use futures::Stream;
 use std::future::ready;
+use std::sync::Arc;
 
 /// A runtime for Jobs: this machine, or a cluster.
 ///
@@ -28,8 +29,8 @@ pub trait Runtime: Send + Sync + 'static {
 
 /// An open tenant of one caller. Clones share it.
 pub trait Tenant: Clone + Send + Sync + 'static {
-    /// The events of a Job, in order and without gaps.
-    type Events: Stream<Item = Result<JobEvent, Error>> + Send + 'static;
+    /// The events of a Job, in order and without gaps. Subscribers share them.
+    type Events: Stream<Item = Result<Arc<JobEvent>, Error>> + Send + 'static;
 
     /// Checks that the caller may start Jobs and follow their events. A host that follows the Job that it starts calls this first, so that a
     /// refusal has no effect. By default, every caller may.

@@ -15,6 +15,7 @@ mod tests {
     use futures::{StreamExt, TryStreamExt};
     use std::collections::BTreeMap;
     use std::fs;
+    use std::sync::Arc;
     use std::time::Duration;
 
     /// A script that lists the files of the Job, and then answers.
@@ -86,7 +87,7 @@ conversations:
 
     /// Returns the events of the Job until its end.
     async fn events(tenant: &LocalTenant, after: Cursor) -> Vec<JobEvent> {
-        let events = tenant.events("k-1", after).await.unwrap();
+        let events = tenant.events("k-1", after).await.unwrap().map_ok(Arc::unwrap_or_clone);
         tokio::time::timeout(TIMEOUT, events.try_collect()).await.unwrap().unwrap()
     }
 

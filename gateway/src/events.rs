@@ -8,6 +8,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use bloomery_embed::{Cursor, JobEvent, JobStatus, Runtime, Tenant};
 use futures::{Stream, StreamExt};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The header with the id of the last event that a client has.
@@ -47,11 +48,11 @@ pub(crate) async fn stream<T: Tenant>(tenant: &T, job: &str, after: Cursor) -> R
 
 /// Returns the response with these events, with a heartbeat after each interval without an event.
 fn respond(
-    events: impl Stream<Item = Result<JobEvent, bloomery_embed::Error>> + Send + 'static,
+    events: impl Stream<Item = Result<Arc<JobEvent>, bloomery_embed::Error>> + Send + 'static,
     heartbeat: Duration,
 ) -> Response {
     let events = events.map(|event| match event {
-        Ok(event) => Event::default().id(event.seq.to_string()).event(&event.kind).json_data(&event),
+        Ok(event) => Ok(Event::default().id(event.seq.to_string()).event(&event.kind).data(event.json())),
         Err(error) => Event::default().event("problem").json_data(Problem::from(error)),
     });
     Sse::new(events).keep_alive(KeepAlive::new().interval(heartbeat)).into_response()
@@ -75,7 +76,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_stream_has_heartbeats() {
-        let silent = stream::pending::<Result<JobEvent, bloomery_embed::Error>>();
+        let silent = stream::pending::<Result<Arc<JobEvent>, bloomery_embed::Error>>();
         let body = respond(silent, Duration::from_millis(1)).into_body().into_data_stream();
         let chunks: Vec<_> = body.take(2).map(Result::unwrap).collect().await;
         // A line that begins with a colon is a comment.

@@ -90,7 +90,7 @@ fn events_of_lags() -> Vec<JobEvent> {
 }
 
 impl Tenant for Recorder {
-    type Events = BoxStream<'static, Result<JobEvent, Error>>;
+    type Events = BoxStream<'static, Result<Arc<JobEvent>, Error>>;
 
     async fn check_following(&self) -> Result<(), Error> {
         if self.refuses_following { Err(Error::new(ErrorKind::Forbidden, "no pods/log")) } else { Ok(()) }
@@ -175,9 +175,9 @@ impl Tenant for Recorder {
         check(job)?;
         if matches!(job, "lags" | "pending" | "held") {
             let events = if job == "lags" { events_of_lags() } else { Vec::new() };
-            return Ok(stream::iter(events).map(Ok).chain(stream::pending()).boxed());
+            return Ok(stream::iter(events).map(|event| Ok(Arc::new(event))).chain(stream::pending()).boxed());
         }
-        let events: Vec<_> = (1..=2).filter(|seq| after.lacks(*seq)).map(|seq| Ok(job_event(seq))).collect();
+        let events: Vec<_> = (1..=2).filter(|seq| after.lacks(*seq)).map(|seq| Ok(Arc::new(job_event(seq)))).collect();
         Ok(stream::iter(events.into_iter().chain([Err(Error::failed("the log is broken"))])).boxed())
     }
 

@@ -123,7 +123,7 @@ async fn reauthorize(cluster: &Cluster, job: &Job) -> Result<Job, Error> {
 }
 
 /// Returns the events for a client. The caller has read the Job and called [`authorize`] just before.
-pub(super) fn stream(subscription: Subscription) -> BoxStream<'static, Result<JobEvent, Error>> {
+pub(super) fn stream(subscription: Subscription) -> BoxStream<'static, Result<Arc<JobEvent>, Error>> {
     let (sender, receiver) = channel(CAPACITY);
     let task = Task(tokio::spawn(Pump::new(subscription).run(sender, MAX_DELAY)).abort_handle());
     Box::pin(stream::unfold(Some((receiver, task)), receive))
@@ -132,10 +132,10 @@ pub(super) fn stream(subscription: Subscription) -> BoxStream<'static, Result<Jo
 type Receiving = Option<(Receiver<Item>, Task)>;
 
 /// Returns the next event or error. An error ends the stream.
-async fn receive(receiving: Receiving) -> Option<(Result<JobEvent, Error>, Receiving)> {
+async fn receive(receiving: Receiving) -> Option<(Result<Arc<JobEvent>, Error>, Receiving)> {
     let (mut receiver, task) = receiving?;
     match receiver.recv().await {
-        Some(Item::Event(event)) => Some((Ok(Arc::unwrap_or_clone(event)), Some((receiver, task)))),
+        Some(Item::Event(event)) => Some((Ok(event), Some((receiver, task)))),
         Some(Item::Error(error)) => Some((Err(error), None)),
         Some(Item::End) => None,
         None => {
@@ -289,7 +289,7 @@ mod tests {
         drop(sender);
         let task = Task(tokio::spawn(async {}).abort_handle());
         let mut events: Vec<_> = stream::unfold(Some((receiver, task)), receive).collect().await;
-        assert_eq!(events.remove(0), Ok(event));
+        assert_eq!(events.remove(0), Ok(Arc::new(event)));
         assert_eq!(events.pop().map(|last| last.unwrap_err().kind), expected);
         assert!(events.is_empty());
     }

@@ -19,6 +19,7 @@ use hyper::StatusCode;
 use kube::Config;
 use rstest::rstest;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The timeout for events that happen soon.
@@ -168,12 +169,12 @@ fn codebase() -> Value {
 
 async fn events(tenant: &ClusterTenant, after: u64) -> Result<Vec<u64>, crate::Error> {
     let events = tenant.events("refund", Cursor::after(after)).await?;
-    let events = tokio::time::timeout(TIMEOUT, events.try_collect::<Vec<JobEvent>>()).await.unwrap()?;
+    let events = tokio::time::timeout(TIMEOUT, events.try_collect::<Vec<Arc<JobEvent>>>()).await.unwrap()?;
     Ok(events.iter().map(|event| event.seq).collect())
 }
 
 /// Returns the number of the next event.
-async fn next_seq(events: &mut BoxStream<'static, Result<JobEvent, crate::Error>>) -> u64 {
+async fn next_seq(events: &mut BoxStream<'static, Result<Arc<JobEvent>, crate::Error>>) -> u64 {
     tokio::time::timeout(TIMEOUT, events.next()).await.unwrap().unwrap().unwrap().seq
 }
 

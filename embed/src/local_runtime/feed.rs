@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 /// The interval at which the log of a Job is read that this process does not drive.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The size of the data of recent events that a feed keeps, in bytes of JSON. It keeps the last segment of the log in any case.
+/// The size of the recent events that a feed keeps, in bytes of JSON. It keeps the last segment of the log in any case.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The feeds of Jobs with subscribers, by key.
@@ -59,8 +59,8 @@ pub(super) struct Feed {
 
 #[derive(Debug, Default)]
 struct FeedState {
-    /// The recent events without gaps, with the sizes of their data.
-    recent: VecDeque<(Arc<JobEvent>, usize)>,
+    /// The recent events without gaps.
+    recent: VecDeque<Arc<JobEvent>>,
     bytes: usize,
     /// True once the reader has reached the end of the log.
     is_live: bool,
@@ -100,12 +100,12 @@ impl Feed {
         let state = self.state();
         let next = after.next_seq();
         let at = match state.recent.front() {
-            Some((first, _)) if next < first.seq => return News::Gone,
-            Some((first, _)) => usize::try_from(next - first.seq).unwrap_or(usize::MAX),
+            Some(first) if next < first.seq => return News::Gone,
+            Some(first) => usize::try_from(next - first.seq).unwrap_or(usize::MAX),
             None => 0,
         };
         match (state.recent.get(at), &state.end) {
-            (Some((event, _)), _) => News::Event(Arc::clone(event)),
+            (Some(event), _) => News::Event(Arc::clone(event)),
             (None, Some(end)) => News::End(end.clone()),
             (None, None) => News::Pending { is_live: state.is_live },
         }
@@ -139,12 +139,11 @@ impl FeedState {
             if event.is_last {
                 self.end = Some(Ok(()));
             }
-            let bytes = event.data.to_string().len();
-            self.bytes += bytes;
-            self.recent.push_back((Arc::new(event), bytes));
+            self.bytes += event.json().len();
+            self.recent.push_back(Arc::new(event));
         }
         while self.bytes > MAX_BYTES && self.recent.len() > kept {
-            self.bytes -= self.recent.pop_front().map_or(0, |(_, bytes)| bytes);
+            self.bytes -= self.recent.pop_front().map_or(0, |event| event.json().len());
         }
     }
 }

@@ -18,7 +18,7 @@ struct Subscription {
     /// The log, for events that the feed does not have any more.
     log: Log,
     /// Events from the log.
-    past: VecDeque<JobEvent>,
+    past: VecDeque<Arc<JobEvent>>,
     /// The position of the client.
     cursor: Cursor,
     /// True once the client has waited for a new event. If the feed then loses events before the client takes them, the client is too slow.
@@ -28,20 +28,20 @@ struct Subscription {
 }
 
 /// Returns the events of a feed after a cursor, and each further event, until the Job ends. `log` is the log of the Job at its beginning.
-pub(super) fn subscribe(feed: Arc<Feed>, log: Log, after: Cursor) -> BoxStream<'static, Result<JobEvent, Error>> {
+pub(super) fn subscribe(feed: Arc<Feed>, log: Log, after: Cursor) -> BoxStream<'static, Result<Arc<JobEvent>, Error>> {
     let (changes, past) = (feed.changes(), VecDeque::new());
     let subscription = Subscription { feed, changes, log, past, cursor: after, has_caught_up: false, has_ended: false };
     Box::pin(stream::unfold(subscription, next))
 }
 
 /// Returns the next event. Waits for it, unless the Job has ended.
-async fn next(mut subscription: Subscription) -> Option<(Result<JobEvent, Error>, Subscription)> {
+async fn next(mut subscription: Subscription) -> Option<(Result<Arc<JobEvent>, Error>, Subscription)> {
     while !subscription.has_ended {
         if let Some(event) = subscription.past.pop_front() {
             return Some(subscription.deliver(event));
         }
         match subscription.feed.news(subscription.cursor) {
-            News::Event(event) => return Some(subscription.deliver(JobEvent::clone(&event))),
+            News::Event(event) => return Some(subscription.deliver(event)),
             News::End(Ok(())) => return None,
             News::End(Err(error)) => return Some(subscription.fail(error)),
             News::Gone if subscription.has_caught_up => {
@@ -63,14 +63,14 @@ async fn next(mut subscription: Subscription) -> Option<(Result<JobEvent, Error>
 
 impl Subscription {
     /// Returns an event with the subscription after it.
-    fn deliver(mut self, event: JobEvent) -> (Result<JobEvent, Error>, Self) {
+    fn deliver(mut self, event: Arc<JobEvent>) -> (Result<Arc<JobEvent>, Error>, Self) {
         self.cursor = Cursor::after(event.seq);
         self.has_ended = event.is_last;
         (Ok(event), self)
     }
 
     /// Returns an error with the subscription after it.
-    fn fail(mut self, error: Error) -> (Result<JobEvent, Error>, Self) {
+    fn fail(mut self, error: Error) -> (Result<Arc<JobEvent>, Error>, Self) {
         self.has_ended = true;
         (Err(error), self)
     }
@@ -81,7 +81,7 @@ impl Subscription {
         let cursor = self.cursor;
         let mut past = self.past;
         let read = read.map(|segment| {
-            past.extend(segment.into_iter().flatten().filter(|event| cursor.lacks(event.seq)));
+            past.extend(segment.into_iter().flatten().filter(|event| cursor.lacks(event.seq)).map(Arc::new));
         });
         Some((Self { log, past, ..self }, read))
     }
