@@ -50,6 +50,7 @@ async def follow(request):
 
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
+listener.listen(1024)
 print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
 app = Starlette(routes=[Route("/api/jobs/{job}/events", follow)])
 uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
