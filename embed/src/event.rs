@@ -38,6 +38,7 @@ pub struct JobEvent {
     /// Whether it is the last event of the Job.
     #[serde(skip)]
     pub is_last: bool,
+    /// The event as JSON, without the fields that are skipped.
     #[serde(skip)]
     json: Box<str>,
 }
