@@ -175,8 +175,8 @@ fn is_of_result(written: &Written<'_>, field: &str) -> bool {
 fn impossible_values(path: &str, examined: &[Examination]) -> Vec<Finding> {
     let is_possible = |value: &WrittenValue| examined.iter().any(|of_tool| of_tool.possible_values.contains(value));
     let has_possible = |written: &WrittenValue| {
-        let mut values = written.values.iter();
-        values.any(|value| is_possible(&WrittenValue { value: value.clone(), ..written.clone() }))
+        let mut possible = examined.iter().flat_map(|of_tool| &of_tool.possible_values);
+        possible.any(|other| (&other.path, &other.values) == (&written.path, &written.values))
     };
     let faults: BTreeMap<_, _> = examined.iter().flat_map(|of_tool| &of_tool.impossible_values).collect();
     let impossible = faults.into_iter().filter(|(written, _)| !is_possible(written));
