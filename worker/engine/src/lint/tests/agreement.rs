@@ -29,6 +29,14 @@ fn skill_with(policy: &Value, declared: &Value) -> SkillSpec {
     serde_json::from_value(spec).unwrap()
 }
 
+/// Returns a workflow whose step must fulfil a condition.
+fn expecting(step: &str, condition: &str) -> Value {
+    json!({"policy": {"workflows": [{
+        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
+        "expect": [{"step": step, "condition": condition}],
+    }]}})
+}
+
 /// Returns the tools of the fixture. The first one lists the schema of its results, and `process_refund` has an optional level.
 fn tools() -> Vec<ListedTool> {
     let mut tools = listed();
@@ -225,24 +233,15 @@ fn by_run(spec: SkillSpec) -> Effect {
     Effect::Refused
 )]
 #[case::a_field_of_the_result_of_a_step(
-    json!({"policy": {"workflows": [{
-        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
-        "expect": [{"step": "verify_identity", "condition": "!has(result.verifed) || result.verifed"}],
-    }]}}),
+    expecting("verify_identity", "!has(result.verifed) || result.verifed"),
     Effect::Refused
 )]
 #[case::a_field_of_the_result_of_an_earlier_step(
-    json!({"policy": {"workflows": [{
-        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
-        "expect": [{"step": "process_refund", "condition": "steps.verify_identity.result.verifed == true"}],
-    }]}}),
+    expecting("process_refund", "steps.verify_identity.result.verifed == true"),
     Effect::Refused
 )]
 #[case::a_field_of_the_result_of_a_step_that_exists(
-    json!({"policy": {"workflows": [{
-        "name": "w", "steps": ["verify_identity", "process_refund"], "required": true,
-        "expect": [{"step": "verify_identity", "condition": "result.verified == true"}],
-    }]}}),
+    expecting("verify_identity", "result.verified == true"),
     Effect::Enforced
 )]
 #[case::a_host_in_capitals(
