@@ -24,6 +24,7 @@ pub use environment::{Children, Environment, ListError, Model, NoChildren, Nobod
 pub use finished_call::FinishedCall;
 pub use recorder::Recorder;
 pub use skill_tools::SkillTools;
+pub use wait::REPAIR_SERVER;
 
 use crate::stop::StopReason;
 use bloomery_crds::report::{HeldCallDetails, ParkReason, Projection};

@@ -6,12 +6,8 @@ use crate::local::run_document::RunDocument;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_embed::run::model;
-
-/// The remedy for a limit that is reached, in messages of the engine.
-const RAISE_IN_SKILL: &str = "Raise it in the Skill";
-
-/// The remedy for an MCP server that cannot be used, in messages of the driver.
-const CORRECT_ADDRESS: &str = "correct its address";
+use bloomery_engine::event::RAISE_LIMIT;
+use bloomery_worker::driver::REPAIR_SERVER;
 
 /// The beginning of the last lines of a program's stderr, in messages about its end.
 const END_OF_STDERR: &str = "; the end of its stderr: ";
@@ -22,11 +18,11 @@ pub fn outcome_message(outcome: &Outcome, run: &LocalRun<'_>) -> String {
     let LocalRun { args, job, screen } = *run;
     let mut message = without_printed_lines(&outcome.message, &screen.program_lines());
     if let Some(limit) = lowered_limit(outcome.code, &job.document) {
-        message = message.replace(RAISE_IN_SKILL, &format!("Raise --limit {limit}"));
+        message = message.replace(RAISE_LIMIT, &format!("Raise --limit {limit}"));
     }
     let is_program = job.document.program.is_some();
     if is_program && outcome.code == OutcomeCode::McpUnavailable {
-        message = message.replace(CORRECT_ADDRESS, "correct its command");
+        message = message.replace(REPAIR_SERVER, "Repair the MCP server, or correct its command");
     }
     match unavailable_hint(outcome.code, args, is_program) {
         Some(hint) => format!("{message} {hint}"),

@@ -26,6 +26,9 @@ use bloomery_crds::tool_pins::ToolChange;
 use bloomery_crds::v1alpha1::{DetectedIntent, FeatureResult, HeldCall, Limits, Stage, ToolPolicy, Usage, Verdict};
 use serde::{Deserialize, Serialize};
 
+/// The remedy for a reached limit, in the message of an outcome. A host replaces it if another place has set the limit.
+pub const RAISE_LIMIT: &str = "Raise it in the Skill";
+
 /// An event. Serialized as `{"type": "tool.started", "data": {...}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "type", content = "data", rename_all_fields = "camelCase")]

@@ -12,8 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The remedy for an MCP server that cannot be used.
-const REPAIR_SERVER: &str = "Repair the MCP server, or correct its address";
+/// The remedy for an MCP server that cannot be used. A host replaces it if the server is a program.
+pub const REPAIR_SERVER: &str = "Repair the MCP server, or correct its address";
 
 /// The result of a step, such as waiting for people or for the end of a child.
 pub(super) enum Awaited {

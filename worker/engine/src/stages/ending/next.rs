@@ -4,7 +4,7 @@ use super::cancel;
 use super::finish::finished;
 use super::limits;
 use crate::conversation::Conversation;
-use crate::event::{Event, ModelFailure};
+use crate::event::{Event, ModelFailure, RAISE_LIMIT};
 use crate::offload;
 use crate::progress::{MAX_EPOCHS_WITHOUT_PROGRESS, Stall};
 use crate::shared::MAX_UNREADABLE_ANSWERS;
@@ -47,7 +47,7 @@ fn end_event(conversation: &Conversation) -> Option<Event> {
         return Some(finished(conversation, OutcomeCode::CrashLoop, &stall_message(stall)));
     }
     if let Some((code, message)) = &conversation.ending.limit {
-        let message = format!("A limit is reached: {message}. Raise it in the Skill, or ask for less in one Job.");
+        let message = format!("A limit is reached: {message}. {RAISE_LIMIT}, or ask for less in one Job.");
         return Some(finished(conversation, *code, &message));
     }
     end_by_model(conversation).or_else(|| end_by_gate(conversation)).or_else(|| limits::duration_or_calls_spent(shared))
