@@ -45,7 +45,7 @@ pub fn check_manifest(document: &Document) -> CheckedDocument {
     }
     let skill_spec = kind.as_ref().filter(|(kind, _)| kind == "Skill").and_then(|_| root.get("spec"));
     let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
-    findings.extend(skill_spec.and_then(|_| unimported_warning(root)));
+    findings.extend(skill_spec.and_then(|spec| unimported_warning(root, spec)));
     let kind = kind.map(|(kind, _)| kind);
     let root = root.clone();
     let (mcp_address, suggestions) = (None, String::new());

@@ -53,7 +53,7 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
     }
 }
 
-/// What an import says about a server whose URI [`from_uri`] removes.
+/// The reason why an import leaves a server out, and the suggestions for its author.
 pub(super) struct Unimported {
     /// The reason, as a clause.
     pub(super) reason: String,
@@ -61,7 +61,7 @@ pub(super) struct Unimported {
     pub(super) suggestion: String,
 }
 
-/// Returns what to say about the server of a document, if [`from_uri`] removes its URI.
+/// Returns the reason and the suggestions if [`from_uri`] leaves out the server of a document.
 pub(super) fn unimported(source: &Node, namespace: Option<&str>) -> Option<Unimported> {
     let uri = ["mcp_server", "mcpServer"].into_iter().find_map(|name| source.get(name)?.text())?;
     let url = Url::parse(uri).ok()?;
@@ -72,10 +72,9 @@ pub(super) fn unimported(source: &Node, namespace: Option<&str>) -> Option<Unimp
 }
 
 /// Returns the warning about the manifest of a Skill whose server was not imported, and that has no other one.
-pub(crate) fn unimported_warning(manifest: &Node) -> Option<Finding> {
+pub(crate) fn unimported_warning(manifest: &Node, spec: &Node) -> Option<Finding> {
     let annotation = manifest.get("metadata")?.get("annotations")?.get(ANNOTATION_UNIMPORTED)?;
-    let server = manifest.get("spec").and_then(|spec| spec.get("mcpServer"));
-    if server.is_some_and(|server| server.value != Value::Null) {
+    if spec.get("mcpServer").is_some_and(|server| server.value != Value::Null) {
         return None;
     }
     let reason = annotation.text().unwrap_or_default();
@@ -140,9 +139,9 @@ fn to_server<'a>(url: &'a Url, namespace: Option<&str>) -> Result<Server, Reject
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(8080);
     let path = if url.path().starts_with('/') { url.path() } else { "/mcp" };
-    let is_outside =
-        matches!(url.host(), Some(url::Host::Domain(_))) && host != "localhost" && service_of_host(host).is_none();
-    let outside = is_outside.then(|| {
+    let is_name = matches!(url.host(), Some(url::Host::Domain(_))) && host != "localhost";
+    let service = service_of_host(host);
+    let outside = (is_name && service.is_none()).then(|| {
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("https://{host}{port}{path}")
     });
@@ -155,7 +154,7 @@ fn to_server<'a>(url: &'a Url, namespace: Option<&str>) -> Result<Server, Reject
     if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
         return reject(format!("{} is not an http or https URL", quoted(url.as_str())));
     }
-    if url.host().is_some_and(|host| !matches!(host, url::Host::Domain(_))) || host == "localhost" {
+    if !is_name {
         return reject(format!("{} is not reachable from a cluster", quoted(host)));
     }
     if url.scheme() == "https"
@@ -163,7 +162,7 @@ fn to_server<'a>(url: &'a Url, namespace: Option<&str>) -> Result<Server, Reject
     {
         return Ok(Server::Outside { uri: uri.clone() });
     }
-    let Some((name, host_namespace)) = service_of_host(host).filter(|_| url.scheme() == "http") else {
+    let Some((name, host_namespace)) = service.filter(|_| url.scheme() == "http") else {
         return reject(format!("{} is not a Service of the Skill's namespace", quoted(url.as_str())));
     };
     match (host_namespace, namespace) {
