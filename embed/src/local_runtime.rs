@@ -242,13 +242,10 @@ fn options_of(tenant: &RunOptions, job: NewJob) -> Result<RunOptions, Error> {
         return Err(Error::new(ErrorKind::Conflict, message));
     }
     // A repeated start finds its Job, even if the Skill is gone.
-    let is_stored = match &key {
-        Some(key) => again::is_stored(tenant, &skill, key)?,
-        None => false,
-    };
-    if !is_stored {
-        check_exists(tenant, &skill)?;
-    }
+    check_exists(tenant, &skill).or_else(|error| match &key {
+        Some(key) if again::is_stored(tenant, &skill, key)? => Ok(()),
+        _ => Err(error),
+    })?;
     Ok(RunOptions {
         goal: Some(goal),
         skill: Some(skill),
