@@ -25,7 +25,7 @@ pub enum PolicyState {
 pub struct Guard {
     /// The guard of new Approvals.
     pub digest: Digest,
-    /// The guards of these objects when they had an earlier meaning that is as strict.
+    /// The guards of these objects with each known meaning that is at least as strict as theirs.
     as_strict: Vec<Digest>,
 }
 

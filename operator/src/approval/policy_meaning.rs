@@ -82,9 +82,11 @@ const SERVICE_ACCOUNTS_MAY_DECIDE: [&str; 1] =
 /// Returns the digests of the known policies that are at least as strict as these. A decision that was made under such policies stays
 /// valid after an upgrade.
 pub(super) fn as_strict_as(shipped: &Digest) -> Vec<&'static str> {
-    let may_service_accounts_decide = SERVICE_ACCOUNTS_MAY_DECIDE.contains(&shipped.as_str());
-    let lenient = SERVICE_ACCOUNTS_MAY_DECIDE.into_iter().filter(|_| may_service_accounts_decide);
-    SERVICE_ACCOUNTS_REFUSED.into_iter().chain(lenient).collect()
+    if SERVICE_ACCOUNTS_MAY_DECIDE.contains(&shipped.as_str()) {
+        [&SERVICE_ACCOUNTS_REFUSED[..], &SERVICE_ACCOUNTS_MAY_DECIDE[..]].concat()
+    } else {
+        SERVICE_ACCOUNTS_REFUSED.to_vec()
+    }
 }
 
 /// The texts that replace the operator's user name and the name of a policy before a digest is computed. So the digest is
