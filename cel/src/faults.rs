@@ -4,10 +4,10 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::limits::{self, Error as LimitError};
 use crate::parse::parse;
-use crate::token::{Token, Tokens};
+use crate::token::{Token, Tokens, is_word_char};
 use std::ops::Range;
 
-/// The most errors of tokens and brackets that are looked for in a condition. Each is found by reading the tokens again.
+/// The maximum number of errors of tokens and brackets that [`faults`] reports. It reads the tokens again for each.
 const MAX_MENDED: usize = 16;
 
 /// Returns the errors of a condition: those of its tokens and brackets, and the first syntax error of each side of `&&` and `||` outside of
@@ -24,8 +24,8 @@ pub fn faults(text: &str, dialect: Dialect) -> Vec<Error> {
     faults
 }
 
-/// Replaces the characters that are not part of CEL and the brackets without a partner, so that the rest can be parsed. The positions stay
-/// the same: a missing bracket is added after the text. Returns no text if it has another error.
+/// Replaces the characters that are not part of CEL and the brackets without a partner, so that the rest can be parsed. No position
+/// changes, because a missing bracket is added after the text. Returns no text if it has another error.
 fn mend(text: &str) -> (Option<String>, Vec<LimitError>) {
     let (mut text, mut found) = (text.to_owned(), Vec::new());
     loop {
@@ -62,7 +62,7 @@ fn mend(text: &str) -> (Option<String>, Vec<LimitError>) {
 /// Returns the partner of an open bracket that is needed to parse the rest. A bracket that only groups is not needed.
 fn missing_partner(text: &str, bracket: char, at: usize) -> Option<char> {
     let before = text.get(..at).unwrap_or_default().trim_end();
-    let is_call = before.ends_with(|c: char| c.is_ascii_alphanumeric() || "_)]".contains(c));
+    let is_call = before.ends_with(|c| is_word_char(c) || matches!(c, ')' | ']'));
     match bracket {
         '(' if is_call => Some(')'),
         '[' => Some(']'),
@@ -81,7 +81,7 @@ fn fitting_bracket(text: &str, at: usize) -> Option<char> {
     [')', ']', '}'].into_iter().find(fits)
 }
 
-/// Returns an error about something after a text as one about its end.
+/// Moves an error whose place is after the end of the text to the end. [`mend`] adds brackets there.
 fn not_after(error: Error, text: &str) -> Error {
     let end_line = text.matches('\n').count() + 1;
     let end_column = text.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;

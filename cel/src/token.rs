@@ -186,7 +186,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-fn is_word_char(c: char) -> bool {
+pub(crate) fn is_word_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
