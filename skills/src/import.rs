@@ -86,7 +86,7 @@ pub(crate) struct Identity {
     pub(crate) name: Option<String>,
     /// The namespace.
     pub(crate) namespace: Option<String>,
-    /// The reason why the MCP server of the document is not imported, if it has one that is not.
+    /// The reason why the MCP server of the document is not imported. None if it is imported, or the document has none.
     pub(crate) unimported_server: Option<String>,
     /// The findings about the name.
     pub(crate) findings: Vec<Finding>,

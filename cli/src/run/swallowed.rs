@@ -5,8 +5,8 @@ use crate::text;
 use clap::CommandFactory;
 use std::collections::BTreeSet;
 
-/// Prints a note if the program of `--mcp-command` gets arguments with the names of options of `command`. A `;` says where the arguments
-/// of the program end, so there is no note if the command line has one.
+/// Prints a note if the program of `--mcp-command` gets arguments with the names of options of `command`. A `;` ends the
+/// arguments of the program, so there is no note if the command line has one.
 pub fn report(command: &str, mcp: &McpArgs) {
     if mcp.command.is_empty() || std::env::args_os().any(|word| word == ";") {
         return;

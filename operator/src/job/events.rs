@@ -1,6 +1,6 @@
-//! The log lines of a Job, and its Kubernetes Events: its start, its second attempt, and either its end or its first wait for people. There
-//! are at most three, and one more for each further wait for people or for something that a person has to provide
-//! (docs/explanation/design.md, section 7).
+//! Logs the progress of a Job, and publishes its Kubernetes Events. There is an Event for its start, for its second attempt, and for either
+//! its end or its first wait for people: at most three. There is one more for each further wait for people or for something that a person
+//! has to provide (docs/explanation/design.md, section 7).
 
 use super::applied::AppliedPlan;
 use super::fetch::FetchedJob;

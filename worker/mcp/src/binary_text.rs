@@ -7,7 +7,7 @@ use rmcp::model::{ContentBlock, ResourceContents};
 /// The shortest text that is recognized, in bytes. The model may read a shorter one.
 const MIN_BYTES: usize = 64;
 
-/// The characters of base64 from which the type of an image is read, and their first bytes.
+/// The number of characters of base64 from which the type of an image is read. They are 12 bytes.
 const HEAD_CHARS: usize = 16;
 
 /// Returns the block that a text stands for: a `data:` URL with base64, or the base64 of a PNG, JPEG, GIF or WebP image.

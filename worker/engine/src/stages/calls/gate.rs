@@ -59,9 +59,9 @@ pub struct Ruling {
     pub reasons: Vec<RulingReason>,
 }
 
-/// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools` and the
-/// tool policy of the tenant, the effects of a validation, the tool's own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, `policy.limits`, limits
-/// of the Job. An approval lifts the holds of its approver and no other objection.
+/// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools` and the tool policy of the tenant,
+/// the effects of a validation, the tool's own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs,
+/// approvals, `policy.limits`, limits of the Job, approvers who were asked. An approval lifts the holds of its approver and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     let Gate { catalogue, rules, run, record, intent, allowed, spent } = *gate;
     let Some(tool) = catalogue.tool(&call.tool) else {
@@ -110,9 +110,8 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     deny_if_too_large(strictest(objections), call)
 }
 
-/// Gives each hold that names no approver to the first one whom another hold names, or else to the `default` approver. So the default
-/// approver is asked only if no rule names one. A hold that its approver, another named one or the default approver has lifted is left out,
-/// and so is one whose reason a hold with an approver has too.
+/// Names an approver for each hold without one: the first whom another hold names, or else `default`. So the default approver is asked only
+/// if no rule names one. Such a hold is left out if any of these approvers has lifted it, or if a hold with an approver has the same text.
 fn with_approvers(mut objections: Vec<Objection>, default: &str, lifts: &Hold) -> Vec<Objection> {
     let named: Vec<RulingReason> = objections
         .iter()
@@ -126,8 +125,8 @@ fn with_approvers(mut objections: Vec<Objection>, default: &str, lifts: &Hold) -
         if *verdict != Verdict::Hold || reason.approver.is_some() {
             return true;
         }
-        let of = |approver: &&str| RulingReason { approver: Some((*approver).to_owned()), ..reason.clone() };
-        let is_settled = approvers.iter().map(of).any(|reason| lifts.is_lifted(&reason));
+        let held_for = |approver: &&str| RulingReason { approver: Some((*approver).to_owned()), ..reason.clone() };
+        let is_settled = approvers.iter().map(held_for).any(|reason| lifts.is_lifted(&reason));
         let is_repeated = named.iter().any(|other| other.detail == reason.detail);
         reason.approver = approvers.first().map(|approver| (*approver).to_owned());
         !is_settled && !is_repeated
