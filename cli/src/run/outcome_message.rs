@@ -9,14 +9,11 @@ use bloomery_embed::run::model;
 use bloomery_engine::event::RAISE_LIMIT;
 use bloomery_worker::driver::REPAIR_SERVER;
 
-/// The beginning of the last lines of a program's stderr, in messages about its end.
-const END_OF_STDERR: &str = "; the end of its stderr: ";
-
 /// Returns the message of an outcome. A remedy names the option of the command line that it is about. Lines of a program that are on the
 /// screen already are not repeated.
 pub fn outcome_message(outcome: &Outcome, run: &LocalRun<'_>) -> String {
     let LocalRun { args, job, screen } = *run;
-    let mut message = without_printed_lines(&outcome.message, &screen.program_lines());
+    let mut message = screen.without_printed_lines(&outcome.message);
     if let Some(limit) = lowered_limit(outcome.code, &job.document) {
         message = message.replace(RAISE_LIMIT, &format!("Raise --limit {limit}"));
     }
@@ -28,16 +25,6 @@ pub fn outcome_message(outcome: &Outcome, run: &LocalRun<'_>) -> String {
         Some(hint) => format!("{message} {hint}"),
         None => message,
     }
-}
-
-/// Removes the last lines of a program's stderr from a message, if they were printed.
-fn without_printed_lines(message: &str, printed: &[String]) -> String {
-    let Some((before, after)) = message.split_once(END_OF_STDERR) else { return message.to_owned() };
-    let mut ends = (0..printed.len()).map(|first| printed.get(first..).unwrap_or_default().join(" / "));
-    let Some(end) = ends.find(|end| after.starts_with(end.as_str())) else { return message.to_owned() };
-    // The full stop of the last line ended the sentence.
-    let stop = if end.ends_with(['.', '!', '?', '…']) { "." } else { "" };
-    format!("{before}{stop}{}", after.get(end.len()..).unwrap_or_default())
 }
 
 /// Returns the name of the reached limit, if the command line has lowered it below that of the Skill.
@@ -73,22 +60,5 @@ fn unavailable_hint(code: OutcomeCode, args: &RunArgs, is_program: bool) -> Opti
             Some("The address of the MCP server is mcp_server of the Skill; --mcp replaces it.")
         }
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_printed_lines;
-    use rstest::rstest;
-
-    #[rstest]
-    #[case::all(&["a", "b"], "It ended; the end of its stderr: a / b. Repair it.", "It ended. Repair it.")]
-    #[case::the_last(&["a", "b", "c."], "It ended; the end of its stderr: b / c. Repair it.", "It ended. Repair it.")]
-    #[case::not_printed(&[], "It ended; the end of its stderr: a. Repair it.", "It ended; the end of its stderr: a. Repair it.")]
-    #[case::others(&["b"], "It ended; the end of its stderr: a. Repair it.", "It ended; the end of its stderr: a. Repair it.")]
-    #[case::none(&["a"], "It ended. Repair it.", "It ended. Repair it.")]
-    fn printed_lines_are_not_repeated(#[case] printed: &[&str], #[case] message: &str, #[case] expected: &str) {
-        let printed: Vec<String> = printed.iter().map(|&line| line.to_owned()).collect();
-        assert_eq!(without_printed_lines(message, &printed), expected);
     }
 }

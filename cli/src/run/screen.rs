@@ -10,18 +10,14 @@ use anstyle::{AnsiColor, Style};
 use bloomery_crds::report::{ExternalWait, Projection};
 use bloomery_embed::run::view::RunView;
 use bloomery_http::progress::ProgressObserver;
-use bloomery_mcp::StderrListener;
+use bloomery_mcp::{StderrEnd, StderrListener};
 use bloomery_worker::driver::Observer;
-use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The interval at which the status line is redrawn.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
-
-/// The number of lines of a program's stderr that are kept after they are printed. Messages repeat fewer lines.
-const MAX_PROGRAM_LINES: usize = 8;
 
 /// Moves the cursor to the beginning of the line, and clears the line.
 const CLEAR_LINE: &str = "\r\x1b[2K";
@@ -51,8 +47,8 @@ struct State {
     shows_events: bool,
     /// What the Job waited for last, if there is no status line.
     last_wait: Option<String>,
-    /// The last lines of a program's stderr that were printed. None of them is blank.
-    program_lines: VecDeque<String>,
+    /// The end of the printed stderr of programs.
+    program_end: StderrEnd,
     colours: bool,
     /// The number of redraw intervals so far. It selects the frame of the spinner.
     redraws: usize,
@@ -90,7 +86,7 @@ impl Screen {
             is_quiet: false,
             shows_events: true,
             last_wait: None,
-            program_lines: VecDeque::new(),
+            program_end: StderrEnd::default(),
             colours,
             redraws: 0,
             last_line: LastLine::Free,
@@ -121,16 +117,16 @@ impl Screen {
         self.state().print_above(format!("{}\n", text::sanitized_lines(&with_options_of_commands(lines))).as_bytes());
     }
 
-    /// Returns the last lines of a program's stderr that were printed.
-    pub fn program_lines(&self) -> Vec<String> {
-        self.state().program_lines.iter().cloned().collect()
+    /// Removes the lines of a program's stderr that were printed from a message about its end.
+    pub fn without_printed_lines(&self, message: &str) -> String {
+        self.state().program_end.removed_from(message)
     }
 
     /// Prints a line of a program's stderr dimmed, without its control characters.
     fn print_program_line(&self, line: &str) {
         let line = text::sanitized_line(line);
         let mut state = self.state();
-        state.keep_program_line(line.trim());
+        state.program_end.push(&line);
         let dimmed =
             if state.colours { format!("{0}{line}{0:#}\n", Style::new().dimmed()) } else { format!("{line}\n") };
         state.print_above(dimmed.as_bytes());
@@ -199,17 +195,6 @@ impl State {
             self.last_line = LastLine::Free;
             write(b"\n");
         }
-    }
-
-    /// Keeps a printed line of a program's stderr.
-    fn keep_program_line(&mut self, line: &str) {
-        if line.is_empty() {
-            return;
-        }
-        if self.program_lines.len() == MAX_PROGRAM_LINES {
-            self.program_lines.pop_front();
-        }
-        self.program_lines.push_back(line.to_owned());
     }
 
     /// Returns the line about a new wait, if there is no status line to show it.
@@ -332,6 +317,16 @@ mod tests {
         screen.state().is_quiet = true;
         screen.state().activity.set_waiting(Some(&ExternalWait::McpUnavailable { message: "down".into() }));
         assert_eq!(screen.state().announced_wait(), None);
+    }
+
+    #[test]
+    fn a_message_does_not_repeat_a_long_line_of_a_program() {
+        let (screen, line) = (Screen::new(false, false), "x".repeat(500));
+        screen.print_program_line(&line);
+        let mut end = StderrEnd::default();
+        end.push(&line);
+        let message = format!("It ended{} Repair it.", end.clause());
+        assert_eq!(screen.without_printed_lines(&message), "It ended. Repair it.");
     }
 
     #[test]

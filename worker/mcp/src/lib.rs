@@ -44,3 +44,4 @@ pub use limits::MAX_BODY_BYTES;
 pub use outcome::{CallOutcome, CallResult, describe_lost_call};
 pub use program::{Program, StderrListener};
 pub use server_tokens::ServerTokens;
+pub use stdio::StderrEnd;

@@ -23,6 +23,7 @@ use serde::de::IgnoredAny;
 use std::io;
 use std::process::Stdio as Pipe;
 use std::sync::Arc;
+pub use stderr::StderrEnd;
 use stderr::StderrReader;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};

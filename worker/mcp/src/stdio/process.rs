@@ -40,7 +40,7 @@ impl Process {
         self.0.group.lock().await.end().await
     }
 
-    /// Describes the exit status of a program that closed a pipe, and the last lines of its standard error. Ends the program first,
+    /// Describes the exit status of a program that closed a pipe, and the end of its standard error. Ends the program first,
     /// like [`Process::end`].
     ///
     /// Returns `None` without ending the program if it closed no pipe. Also returns `None` if the worker had to kill it.
@@ -50,9 +50,7 @@ impl Process {
         }
         let mut group = self.0.group.lock().await;
         let status = group.end().await?;
-        let last = group.stderr.last_lines().await;
-        let stderr =
-            if last.is_empty() { String::new() } else { format!("; the end of its stderr: {}", last.join(" / ")) };
+        let stderr = group.stderr.end().await.clause();
         Some(format!("the program ended ({status}){stderr}"))
     }
 }
