@@ -45,7 +45,7 @@ fn validation_faults(spec: &SkillSpec) -> Vec<Fault> {
             resource.name
         )
     });
-    let largest = EffectiveLimits::resolve(spec.engine.as_ref().and_then(|engine| engine.limits.as_ref()), None).tokens;
+    let largest = EffectiveLimits::resolve(spec.limits(), None).tokens;
     let too_many = tokens.filter(|tokens| *tokens > largest).map(|tokens| {
         format!("{tokens} is more than engine.limits.tokens, {largest}: raise that limit, or lower this one")
     });

@@ -63,7 +63,7 @@ impl TenantLimits {
 
     /// Returns a sentence for each limit that a Skill is beyond.
     pub fn exceeded(&self, skill: &SkillSpec) -> Vec<String> {
-        let limits = EffectiveLimits::resolve(skill.engine.as_ref().and_then(|engine| engine.limits.as_ref()), None);
+        let limits = EffectiveLimits::resolve(skill.limits(), None);
         let asked = [
             ("steps", limits.steps.into(), self.steps, ""),
             ("toolCalls", limits.tool_calls.into(), self.tool_calls, ""),

@@ -34,7 +34,6 @@ fn check_intent(case: &Case, skill: &SkillSpec) -> Result<(), String> {
 /// If the Skill does not have the intent or a resource of the case, or the resource is secret.
 pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
     check_intent(case, &skill.spec)?;
-    let limits = skill.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     Ok(Run {
         run_key: "policy-test".to_owned(),
         job: None,
@@ -42,7 +41,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
         skill: skill.spec.clone(),
         revision: Digest::of_bytes(&skill.source.bytes),
         goal: case.goal.clone(),
-        limits: EffectiveLimits::resolve(limits, None),
+        limits: EffectiveLimits::resolve(skill.spec.limits(), None),
         resources: resources_of(case, &skill.spec)?,
         context_window: CONTEXT_WINDOW,
         continues: None,

@@ -30,8 +30,7 @@ pub fn outcome_message(outcome: &Outcome, run: &LocalRun<'_>) -> String {
 /// Returns the name of the reached limit, if the command line has lowered it below that of the Skill.
 fn lowered_limit(code: OutcomeCode, document: &RunDocument) -> Option<&'static str> {
     let limits = &document.part.limits;
-    let engine = document.revision.spec.engine.as_ref();
-    let of_skill = EffectiveLimits::resolve(engine.and_then(|engine| engine.limits.as_ref()), None);
+    let of_skill = EffectiveLimits::resolve(document.revision.spec.limits(), None);
     let (name, is_lowered) = match code {
         OutcomeCode::StepLimit => ("steps", limits.steps < of_skill.steps),
         OutcomeCode::ToolCallLimit => ("toolCalls", limits.tool_calls < of_skill.tool_calls),

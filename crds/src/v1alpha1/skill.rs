@@ -36,7 +36,7 @@ pub use validation::{PassCriteria, RequireFor, Validation};
 pub use verified_tools::{FoundTools, VerifiedTools};
 
 use super::job::FeatureResult;
-use super::shared::conditions_schema;
+use super::shared::{Limits, conditions_schema};
 use crate::tool_pattern;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
@@ -212,6 +212,11 @@ impl SkillSpec {
     /// Returns the inputs that all declarations of a tool have together. An input may occur more than once.
     pub fn inputs_of<'a>(&'a self, tool: &str) -> impl Iterator<Item = &'a ToolInput> {
         self.declarations_of(tool).flat_map(|declared| &declared.inputs)
+    }
+
+    /// Returns the limits that the Skill sets for each Job, if it sets any.
+    pub fn limits(&self) -> Option<&Limits> {
+        self.engine.as_ref()?.limits.as_ref()
     }
 
     /// Returns the size limit of an answer of the MCP server, in bytes.

@@ -99,12 +99,11 @@ pub fn new_job(options: &RunOptions, redactor: Redactor) -> Result<(PreparedJob<
     let Parts { goal, limits: limits_of_options, skill, models, server, resources } = collect_parts(options)?;
     let key = options.run_key.clone().unwrap_or_else(new_key);
     let SelectedSkill { directory, loaded, .. } = &skill;
-    let limits_of_skill = loaded.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let existing = RunDocument::read(directory, &key)?;
     let parameters = JobParameters {
         job: identity(existing.as_ref(), &key),
         goal,
-        limits: EffectiveLimits::resolve(limits_of_skill, limits_of_options.as_ref()),
+        limits: EffectiveLimits::resolve(loaded.spec.limits(), limits_of_options.as_ref()),
         models: models.endpoints.iter().map(without_ram_key).collect(),
         resources,
         continues: continued_job(directory, options.continues.as_deref())?,

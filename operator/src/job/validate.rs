@@ -79,7 +79,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let models = resolve_models(&compiled.spec.model_names(), |name| all_models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
-    let skill_limits = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
+    let skill_limits = compiled.spec.limits();
     let limits = EffectiveLimits::resolve(skill_limits, job.spec.limits.as_ref());
     let pins = revision::pins(&compiled.spec, fetched.skill.as_deref());
     let approvals = decisions.map_err(policy_wait)?;

@@ -132,11 +132,10 @@ impl<'a> Conversations<'a> {
     /// Returns the parameters of a conversation. They are never stored, because a test is never resumed.
     fn document(&self, skill: &TestedSkill, feature: &Feature, key: &str) -> Result<RunDocument, Error> {
         let TestedSkill { revision, program, resources, .. } = skill;
-        let limits = revision.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
         let parameters = JobParameters {
             job: prepare::identity(None, key),
             goal: feature.test_scenario.clone(),
-            limits: EffectiveLimits::resolve(limits, self.plan.limits.as_ref()),
+            limits: EffectiveLimits::resolve(revision.spec.limits(), self.plan.limits.as_ref()),
             models: self.plan.models.endpoints.clone(),
             resources: resources.clone(),
             continues: None,

@@ -43,8 +43,7 @@ pub(crate) fn stored_job(options: &RunOptions, redactor: Redactor) -> Result<Opt
 /// Returns whether a stored Job has the parameters of its options.
 fn has_parameters(PreparedJob { options, document, .. }: &PreparedJob<'_>, redactor: &Redactor) -> Result<bool, Error> {
     let RunDocument { revision, part, .. } = document;
-    let limits_of_skill = revision.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
-    let limits = EffectiveLimits::resolve(limits_of_skill, limits::read(&options.limits)?.as_ref());
+    let limits = EffectiveLimits::resolve(revision.spec.limits(), limits::read(&options.limits)?.as_ref());
     let bound = resources::bind(&revision.spec.resources, &options.resources, options.project_path.as_deref())?;
     // The document has the redacted goal.
     let goal = options.goal.as_deref().map(|goal| redactor.redact_text(goal));

@@ -62,12 +62,11 @@ fn new_document(
     request: &ChildRequest,
     models: &Models,
 ) -> Result<RunDocument, Error> {
-    let limits = skill.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let server = server::from_skill(skill)?;
     let parameters = JobParameters {
         job: identity(None, key),
         goal: request.goal.clone(),
-        limits: EffectiveLimits::resolve(limits, Some(&request.limits)),
+        limits: EffectiveLimits::resolve(skill.spec.limits(), Some(&request.limits)),
         models: models.endpoints.iter().map(without_ram_key).collect(),
         resources: passed_resources(&skill.name, &skill.spec, part, request)?,
         continues: None,
