@@ -139,7 +139,6 @@ impl HttpTransport {
             // A message of another kind has no answer, so only the status matters.
             _ if status.is_success() => return Ok(StreamableHttpPostResponse::Accepted),
             _ => {
-                self.check_credentials(status);
                 let body = body::read(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
                 return Err(self.refused(status, &self.redactor.redact_json_bytes(&body)));
             }
@@ -200,7 +199,7 @@ impl HttpTransport {
             let reason = format!("it answered HTTP {}: {}", status.as_u16(), self.quote(&body));
             return Err(StreamableHttpError::Client(Error::NotSent(reason)));
         }
-        if self.check_credentials(status) && status.is_client_error() {
+        if status.is_client_error() && !refuses_credentials(status) {
             let read = |text: &str| serde_json::from_str::<ServerJsonRpcMessage>(text).ok().filter(|_| is_text);
             if !in_session && matches!(request.request, ClientRequest::DiscoverRequest(_)) {
                 return Ok(StreamableHttpPostResponse::Json(unknown_request(read(&body), request, status), None));
@@ -214,19 +213,14 @@ impl HttpTransport {
         Err(self.refused(status, &body))
     }
 
-    /// Returns whether the server accepts the credentials, or does not ask for any. Otherwise, records when a retry may get another answer.
-    fn check_credentials(&self, status: StatusCode) -> bool {
-        let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        if is_refused {
+    /// Returns the error for an error response with a redacted body. If the server refuses the credentials, records when a retry may get
+    /// another answer. By RFC 9110, a request with the response 401 has not been applied. This is not certain for 403, which a proxy may
+    /// also send in the place of a response that it does not let pass.
+    fn refused(&self, status: StatusCode, body: &str) -> StreamableHttpError<Error> {
+        if refuses_credentials(status) {
             let retry = if self.is_without_credentials { Retry::Never } else { Retry::AfterCorrection };
             self.deliveries.record_retry(retry);
         }
-        !is_refused
-    }
-
-    /// Returns the error for an error response with a redacted body. By RFC 9110, a request with the response 401 has not been applied.
-    /// This is not certain for 403, which a proxy may also send in the place of a response that it does not let pass.
-    fn refused(&self, status: StatusCode, body: &str) -> StreamableHttpError<Error> {
         let reason = format!("it answered HTTP {}: {}", status.as_u16(), self.quote(body));
         StreamableHttpError::Client(match status {
             StatusCode::UNAUTHORIZED => Error::Unauthorized(reason),
@@ -328,6 +322,11 @@ impl StreamableHttpClient for HttpTransport {
             status => Err(broken(format!("it answered HTTP {}", status.as_u16()))),
         }
     }
+}
+
+/// Returns whether a server with this response requires credentials, or does not accept those of the request.
+fn refuses_credentials(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
 fn with_headers(
