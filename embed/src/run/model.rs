@@ -3,6 +3,7 @@
 use crate::error::{Error, Errors};
 use crate::run::api_keys::ApiKeys;
 use crate::run::credential;
+use crate::run::model_file;
 use crate::run::options::ModelOptions;
 use crate::run::ram_key::{RamKey, is_one_line};
 use crate::run::resources::secret_file;
@@ -43,19 +44,20 @@ impl Models {
 pub fn find(options: &ModelOptions, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Error> {
     let mut errors = Errors::default();
     let keys = errors.collect(ApiKeys::read(&options.api_key_file));
-    let endpoints = errors.collect(if let Some(file) = options.model.as_deref().filter(|model| is_file(model)) {
-        super::model_file::endpoints(file, options, names)
+    let found = errors.collect(if let Some(file) = options.model.as_deref().filter(|model| is_file(model)) {
+        let origin = format!("`options.model.model` {file}");
+        model_file::endpoints(file, &origin, options, names).map(|endpoints| (endpoints, origin))
     } else {
-        let for_each_name = |endpoint: ModelEndpoint| {
+        let for_each_name = |(endpoint, origin): (ModelEndpoint, &str)| {
             let names = names.unwrap_or(&["default"]).iter();
-            names.map(|name| ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() }).collect()
+            let endpoints = names.map(|name| ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() }).collect();
+            (endpoints, origin.to_owned())
         };
         from_options(options, env).map(for_each_name)
     });
-    let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(errors.into_error()) };
+    let (Some(keys), Some((endpoints, origin))) = (keys, found) else { return Err(errors.into_error()) };
     let routes: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
     for (base_url, proxy) in routes {
-        let origin = origin_of_url(options, base_url, env);
         if let Some(fault) = credential::in_url(base_url) {
             errors.add(Error::invalid(format!(
                 "{origin}: the URL of the model {fault}, and would be stored in clear text: write the key to a file, and name \
@@ -74,19 +76,6 @@ pub fn find(options: &ModelOptions, names: Option<&[&str]>, env: Env<'_>) -> Res
     with_keys(endpoints, &keys, env)
 }
 
-/// Returns what names the address of a model, for messages: an option, or a variable of the environment.
-fn origin_of_url(options: &ModelOptions, base_url: &str, env: Env<'_>) -> String {
-    if let Some(file) = options.model.as_deref().filter(|model| is_file(model)) {
-        return format!("`options.model.model` {file}");
-    }
-    if options.model_url.is_some() {
-        return "`options.model.model_url`".to_owned();
-    }
-    let configured =
-        vendor::ALL.iter().find(|vendor| env(vendor.url_variable).is_some() && vendor.effective_url(env) == base_url);
-    configured.map_or("the model", |vendor| vendor.url_variable).to_owned()
-}
-
 /// Returns the models of a resumed Job with the current keys. `endpoints` are those of its run document.
 ///
 /// # Errors
@@ -100,13 +89,17 @@ pub fn is_file(model: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|end| model.ends_with(end))
 }
 
-/// Returns the model that the options and the environment select.
-fn from_options(options: &ModelOptions, env: Env<'_>) -> Result<ModelEndpoint, Error> {
+/// Returns the model that the options and the environment select, and what names its address in messages.
+fn from_options(options: &ModelOptions, env: Env<'_>) -> Result<(ModelEndpoint, &'static str), Error> {
     let vendor = vendor(options, env)?;
     let model =
         options.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.default_model.to_owned());
-    let base_url = options.model_url.clone().unwrap_or_else(|| vendor.effective_url(env));
-    Ok(ModelEndpoint {
+    let (base_url, origin) = match &options.model_url {
+        Some(url) => (url.clone(), "`options.model.model_url`"),
+        None if env(vendor.url_variable).is_some() => (vendor.effective_url(env), vendor.url_variable),
+        None => (vendor.url.to_owned(), "the model"),
+    };
+    let endpoint = ModelEndpoint {
         name: String::new(),
         provider: vendor.provider,
         model,
@@ -118,7 +111,8 @@ fn from_options(options: &ModelOptions, env: Env<'_>) -> Result<ModelEndpoint, E
         ca: None,
         proxy: None,
         fallback: Vec::new(),
-    })
+    };
+    Ok((endpoint, origin))
 }
 
 /// Selects the provider: by `options.model.provider`, the name of the model, the address, or the variables of the environment, in this order.

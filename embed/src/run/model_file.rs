@@ -13,24 +13,29 @@ use bloomery_skills::{Form, ImportOptions, yaml};
 use std::path::Path;
 
 /// Returns the endpoint of each Model that the Skill names, or of every Model in the file if `names` is `None`. If a
-/// file has only one Model, and this Model has no fallback, it serves all names.
+/// file has only one Model, and this Model has no fallback, it serves all names. `origin` names the file in messages.
 ///
 /// # Errors
 /// If the file cannot be used, or lacks a Model.
-pub fn endpoints(file: &str, options: &ModelOptions, names: Option<&[&str]>) -> Result<Vec<ModelEndpoint>, Error> {
-    let models = read(Path::new(file))?;
+pub fn endpoints(
+    file: &str,
+    origin: &str,
+    options: &ModelOptions,
+    names: Option<&[&str]>,
+) -> Result<Vec<ModelEndpoint>, Error> {
+    let models = read(Path::new(file), origin)?;
     let all: Vec<&str> = models.iter().map(|(name, _)| name.as_str()).collect();
     let names = names.unwrap_or(&all);
     let mut errors = Errors::default();
     if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && options.api_key_file.is_empty() {
         errors.add(Error::invalid(format!(
-            "`options.model.model` {file}: a Model has its key in a Secret, which exists only on a cluster: use \
+            "{origin}: a Model has its key in a Secret, which exists only on a cluster: use \
              `options.model.api_key_file`"
         )));
     }
     if models.iter().any(|(_, model)| model.spec.ca.is_some()) {
         errors.add(Error::invalid(format!(
-            "`options.model.model` {file}: a Model has certificates (`ca`) that exist only on a cluster: remove `ca` to \
+            "{origin}: a Model has certificates (`ca`) that exist only on a cluster: remove `ca` to \
              use those of this machine"
         )));
     }
@@ -42,11 +47,11 @@ pub fn endpoints(file: &str, options: &ModelOptions, names: Option<&[&str]>) -> 
     {
         return Ok(names.iter().map(|name| endpoint(name, only, Vec::new())).collect());
     }
-    select(file, &models, names)
+    select(origin, &models, names)
 }
 
 /// Returns the endpoints of the named Models, followed by those of their fallbacks.
-fn select(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<ModelEndpoint>, Error> {
+fn select(origin: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<ModelEndpoint>, Error> {
     let find = |name: &str| models.iter().find(|(known, _)| known == name).map(|(_, model)| model);
     let mut endpoints: Vec<ModelEndpoint> = Vec::new();
     let mut wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -55,13 +60,10 @@ fn select(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<
         next += 1;
         let model = find(&name).ok_or_else(|| {
             let known: Vec<&str> = models.iter().map(|(name, _)| name.as_str()).collect();
-            Error::invalid(format!(
-                "`options.model.model` {file} has no Model {name}, which the Skill uses. It has {}",
-                known.join(", ")
-            ))
+            Error::invalid(format!("{origin} has no Model {name}, which the Skill uses. It has {}", known.join(", ")))
         })?;
         let fallback = fallback::resolve(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
-            .map_err(|fault| Error::invalid(format!("`options.model.model` {file}: {fault}")))?;
+            .map_err(|fault| Error::invalid(format!("{origin}: {fault}")))?;
         for other in &fallback {
             if !wanted.contains(other) {
                 wanted.push(other.clone());
@@ -102,10 +104,8 @@ fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
 }
 
 /// Reads the Models in a file, by name. Other documents are skipped.
-fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
-    let shown = file.display();
-    let source = source::read(file)
-        .map_err(|error| Error::invalid(format!("`options.model.model` {shown} cannot be read: {error}")))?;
+fn read(file: &Path, origin: &str) -> Result<Vec<(String, Model)>, Error> {
+    let source = source::read(file).map_err(|error| Error::invalid(format!("{origin} cannot be read: {error}")))?;
     let parsed = yaml::read(&source.bytes);
     let mut findings = parsed.findings;
     let mut models = Vec::new();
@@ -118,17 +118,17 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     }
     let tally = Tally::count(&findings);
     if tally.errors > 0 {
-        let message = format!("`options.model.model` {shown}: {}: nothing was run", tally.summary());
+        let message = format!("{origin}: {}: nothing was run", tally.summary());
         return Err(Error { findings: findings::in_file(&source.name, findings), ..Error::invalid(message) });
     }
     let with_name = |object| {
         let model: Model = serde_json::from_value(object)
-            .map_err(|error| Error::invalid(format!("`options.model.model` {shown} has an invalid Model: {error}")))?;
+            .map_err(|error| Error::invalid(format!("{origin} has an invalid Model: {error}")))?;
         Ok((model.metadata.name.clone().unwrap_or_default(), model))
     };
     let models: Vec<(String, Model)> = models.into_iter().map(with_name).collect::<Result<_, Error>>()?;
     if models.is_empty() {
-        return Err(Error::invalid(format!("`options.model.model` {shown} has no Model")));
+        return Err(Error::invalid(format!("{origin} has no Model")));
     }
     Ok(models)
 }
