@@ -206,6 +206,9 @@ conversations:
         fs::create_dir_all(&to).unwrap();
         fs::copy(from.join("run.json"), to.join("run.json")).unwrap();
         let tenant = second.open().await;
+        // A start with other parameters writes nothing.
+        assert_eq!(tenant.start(greeting("Insult")).await.unwrap_err().kind, ErrorKind::Conflict);
+        assert_eq!(fs::read_dir(second.dir.path().join("memory/greeter")).unwrap().count(), 2);
         assert_eq!(tenant.start(greeting("Greet")).await.as_deref(), Ok("k-1"));
         assert_eq!(events(&tenant, Cursor::START).await.last().unwrap().kind, "conversation.finished");
     }

@@ -158,6 +158,17 @@ fn check_usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> 
 /// # Errors
 /// If there is no such Job, or its parameters cannot be used.
 pub fn resume<'a>(options: &'a RunOptions, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Error> {
+    resume_if(options, key, redactor, |_, _| Ok(true))
+}
+
+/// Prepares a Job as [`resume`] does, if the parameters in its run document are those that are expected. The redactor is that of the Job.
+/// Otherwise, returns an error and writes nothing.
+fn resume_if<'a>(
+    options: &'a RunOptions,
+    key: &str,
+    redactor: Redactor,
+    is_expected: impl FnOnce(&RunDocument, &Redactor) -> Result<bool, Error>,
+) -> Result<(PreparedJob<'a>, Inputs), Error> {
     if let Some(file) = options.skill.as_deref().filter(|skill| skill::is_file(skill)) {
         return Err(Error::invalid(format!(
             "`options.skill` {file}: a resumed Job uses the Skill with which it was started, which is stored beside its log. Leave \
@@ -180,6 +191,9 @@ pub fn resume<'a>(options: &'a RunOptions, key: &str, redactor: Redactor) -> Res
         (document.revision.mcp, document.program) = (mcp, program);
     }
     let inputs = inputs(&document, &models, redactor)?;
+    if !is_expected(&document, &inputs.redactor)? {
+        return Err(other_parameters(&directory, key));
+    }
     let (writer, mut warnings) = (unique_writer(), Vec::new());
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;

@@ -1,6 +1,6 @@
 //! Prepares the Job of a repeated start.
 
-use super::{PreparedJob, memory_scope_of, other_parameters, resume};
+use super::{PreparedJob, memory_scope_of, resume_if};
 use crate::error::Error;
 use crate::local::run_document::RunDocument;
 use crate::local::skill_directory::SkillDirectory;
@@ -25,23 +25,18 @@ pub(crate) fn is_stored(options: &RunOptions, skill: &str, key: &str) -> Result<
 /// may be gone.
 ///
 /// # Errors
-/// If the Job has other parameters, or cannot be prepared.
+/// If the Job has other parameters, in which case nothing is written; or if it cannot be prepared.
 pub(crate) fn stored_job(options: &RunOptions, redactor: Redactor) -> Result<Option<(PreparedJob<'_>, Inputs)>, Error> {
     let skill = options.skill.as_deref().unwrap_or(DEFAULT_SKILL);
     let Some(key) = &options.run_key else { return Ok(None) };
     if !is_stored(options, skill, key)? {
         return Ok(None);
     }
-    let (job, inputs) = resume(options, key, redactor)?;
-    if has_parameters(&job, &inputs.redactor)? {
-        Ok(Some((job, inputs)))
-    } else {
-        Err(other_parameters(&job.directory, key))
-    }
+    resume_if(options, key, redactor, |document, redactor| has_parameters(options, document, redactor)).map(Some)
 }
 
-/// Returns whether a stored Job has the parameters of its options.
-fn has_parameters(PreparedJob { options, document, .. }: &PreparedJob<'_>, redactor: &Redactor) -> Result<bool, Error> {
+/// Returns whether a stored Job has the parameters of the options.
+fn has_parameters(options: &RunOptions, document: &RunDocument, redactor: &Redactor) -> Result<bool, Error> {
     let RunDocument { revision, part, .. } = document;
     let limits = EffectiveLimits::resolve(revision.spec.limits(), limits::read(&options.limits)?.as_ref());
     let bound = resources::bind(&revision.spec.resources, &options.resources, options.project_path.as_deref())?;
