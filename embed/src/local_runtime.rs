@@ -4,6 +4,7 @@ mod effect;
 mod feed;
 mod inbox;
 mod jobs;
+mod polls;
 mod running;
 mod sending;
 mod shared;

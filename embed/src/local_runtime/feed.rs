@@ -1,23 +1,31 @@
 //! Feeds: the events of a Job, which one reader reads for all its subscribers.
 
 use super::jobs::Log;
+use super::polls::Polls;
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::event::JobEvent;
+use futures::future;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
-/// The interval at which the log of a Job is read that this process does not drive.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The time without a new segment after which the log of a Job that this process does not drive is checked for a missing one.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The size of the recent events that a feed keeps, in bytes of JSON. It keeps the last segment of the log in any case.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The feeds of Jobs with subscribers, by key.
 #[derive(Debug, Default)]
-pub(super) struct Feeds(Mutex<BTreeMap<String, Weak<Feed>>>);
+pub(super) struct Feeds {
+    feeds: Mutex<BTreeMap<String, Weak<Feed>>>,
+    /// The next segments of Jobs that this process does not drive.
+    polls: Polls,
+}
 
 impl Feeds {
     /// Returns the feed of a Job. If it has none, a reader begins to read `log`, and ends when the feed is dropped. `is_driven` returns
@@ -32,7 +40,8 @@ impl Feeds {
         feeds.retain(|_, feed| feed.strong_count() > 0);
         let feed = Arc::new(Feed::new());
         feeds.insert(key.to_owned(), Arc::downgrade(&feed));
-        tokio::spawn(read(Arc::downgrade(&feed), Arc::clone(&feed.wake), log, is_driven));
+        let reader = Reader { feed: Arc::downgrade(&feed), wake: Arc::clone(&feed.wake), polls: self.polls.clone() };
+        tokio::spawn(reader.read(log, is_driven));
         feed
     }
 
@@ -44,7 +53,7 @@ impl Feeds {
     }
 
     fn feeds(&self) -> MutexGuard<'_, BTreeMap<String, Weak<Feed>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,20 +164,39 @@ impl Drop for Feed {
     }
 }
 
-/// Reads a log for a feed, until the Job ends, the log cannot be read, or the feed is dropped.
-async fn read(feed: Weak<Feed>, wake: Arc<Notify>, mut log: Log, is_driven: impl Fn() -> bool) {
-    loop {
-        let Some((returned, segment)) = log.read().await else { return };
-        log = returned;
-        let is_at_end = matches!(segment, Ok(None));
-        if feed.upgrade().is_none_or(|feed| feed.add(segment)) {
-            return;
+/// Reads the log of a Job for its feed.
+#[derive(Debug)]
+struct Reader {
+    feed: Weak<Feed>,
+    wake: Arc<Notify>,
+    polls: Polls,
+}
+
+impl Reader {
+    /// Reads a log until the Job ends, the log cannot be read, or the feed is dropped.
+    async fn read(self, mut log: Log, is_driven: impl Fn() -> bool) {
+        let mut has_caught_up = false;
+        loop {
+            let Some((returned, segment, next)) = log.read().await else { return };
+            log = returned;
+            has_caught_up |= matches!(segment, Ok(None));
+            if self.feed.upgrade().is_none_or(|feed| feed.add(segment)) {
+                return;
+            }
+            if has_caught_up && let Some(next) = next {
+                self.wait(next, is_driven()).await;
+            }
         }
-        if is_at_end && is_driven() {
-            wake.notified().await;
-        } else if is_at_end {
-            // This process may begin to drive the Job meanwhile.
-            let _ = tokio::time::timeout(POLL_INTERVAL, wake.notified()).await;
+    }
+
+    /// Waits for the next segment, or until it is time to read on in any case.
+    async fn wait(&self, next: PathBuf, is_driven: bool) {
+        if is_driven {
+            return self.wake.notified().await;
         }
+        // This process may begin to drive the Job meanwhile.
+        let woken = pin!(self.wake.notified());
+        let found = pin!(self.polls.wait_for(next));
+        let _ = tokio::time::timeout(CHECK_INTERVAL, future::select(woken, found)).await;
     }
 }

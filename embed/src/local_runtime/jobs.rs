@@ -10,6 +10,7 @@ use crate::local::memory_error::log_error;
 use crate::local::run_document::RunDocument;
 use crate::local::skill_directory::SkillDirectory;
 use crate::local::{memory, owner};
+use crate::local_runtime::polls::is_missing;
 use bloomery_crds::children::MAX_DEPTH;
 use bloomery_engine::line::Chain;
 use bloomery_journal::Segments;
@@ -109,11 +110,13 @@ impl Log {
         Self { segments: Segments::new(Disk, dir), chain: Chain::new(source.clone()), source }
     }
 
-    /// Reads the next segment in a thread, as [`Log::next_segment`] does. Returns `None` if the runtime of tokio ends.
-    pub(super) async fn read(mut self) -> Option<(Self, Result<Option<Vec<JobEvent>>, Error>)> {
+    /// Reads the next segment in a thread, as [`Log::next_segment`] does. Also returns the file of the segment after it if that is missing.
+    /// Returns `None` if the runtime of tokio ends.
+    pub(super) async fn read(mut self) -> Option<(Self, Result<Option<Vec<JobEvent>>, Error>, Option<PathBuf>)> {
         let read = move || {
             let segment = self.next_segment();
-            (self, segment)
+            let next = Some(self.segments.next_file(&self.chain)).filter(|file| is_missing(file));
+            (self, segment, next)
         };
         tokio::task::spawn_blocking(read).await.ok()
     }

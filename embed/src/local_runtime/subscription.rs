@@ -77,7 +77,7 @@ impl Subscription {
 
     /// Reads the next segment of the log. Returns `None` if the runtime of tokio ends.
     async fn read_past(self) -> Option<(Self, Result<(), Error>)> {
-        let (log, read) = self.log.read().await?;
+        let (log, read, _) = self.log.read().await?;
         let cursor = self.cursor;
         let mut past = self.past;
         let read = read.map(|segment| {

@@ -48,14 +48,18 @@ impl<F: Files> Segments<F> {
         if self.read_by_name(chain, each)? {
             return Ok(true);
         }
-        let next = chain.events() + 1;
-        let Some(later) = self.first_from(next)? else { return Ok(false) };
+        let Some(later) = self.first_from(chain.events() + 1)? else { return Ok(false) };
         // The next segment may have been linked since the first try.
         if self.read_by_name(chain, each)? {
             return Ok(true);
         }
         let reason = format!("the file is missing, but {} exists", segment::name(later));
-        Err(Error::Broken { file: self.dir.join(segment::name(next)), line: 1, reason })
+        Err(Error::Broken { file: self.next_file(chain), line: 1, reason })
+    }
+
+    /// Returns the file of the segment after the end of `chain`, which need not exist.
+    pub fn next_file(&self, chain: &Chain) -> PathBuf {
+        self.dir.join(segment::name(chain.events() + 1))
     }
 
     /// Returns the names of all files in the directory.
@@ -65,7 +69,7 @@ impl<F: Files> Segments<F> {
 
     /// Reads the segment after the end of `chain`. Returns `false` if its name does not exist, which does not prove that the log ends.
     fn read_by_name(&self, chain: &mut Chain, each: &mut impl FnMut(&str, &Entry)) -> Result<bool, Error> {
-        let file = self.dir.join(segment::name(chain.events() + 1));
+        let file = self.next_file(chain);
         match self.files.read(&file) {
             Ok(content) => segment::read(&file, &content, chain, each).map(|()| true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
