@@ -70,6 +70,7 @@ bench-policy: ## Run honest and injected tasks with the policies of the template
 	@$(STEP) "bench of policies" hack/bench-policy $(ONLY)
 
 .PHONY: bench-cluster
+bench-cluster: export BLOOMERY_PROFILE = release
 bench-cluster: cluster-up images ## Run the long stories and measure waiting on the cluster; takes minutes
 	@BLOOMERY_STORIES_AT_ONCE=1 $(STEP) "bench on the cluster" hack/e2e --ignored
 
