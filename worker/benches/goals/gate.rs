@@ -2,7 +2,7 @@
 
 use crate::figures::{Figures, us};
 use crate::player::{Player, call_answer, tool};
-use crate::times::repeated;
+use crate::times::{ratio, repeated};
 use crate::{script, skill};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{self, CanonicalJson};
@@ -11,6 +11,7 @@ use bloomery_engine::schema::Schema;
 use bloomery_engine::stages::calls::gate::rule;
 use bloomery_engine::{Event, Step, next};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The tool that is called.
 const TOOL: &str = "settle";
@@ -27,10 +28,14 @@ const OTHERS: usize = 32;
 /// The number of measured decisions.
 const TIMES: usize = 2_000;
 
+/// The largest ratio of a decision with 100 rules to the libraries that read the arguments, check their schema and compute their digest.
+const MAX_RATIO: f64 = 1.5;
+
 /// Measures decisions with few rules and with many.
 pub(crate) fn measure(figures: &mut Figures) {
-    measure_libraries(figures);
-    measure_decision(figures, &skill_with((100, 10)), "100 rules and 10 on the tool", 20.0);
+    let decision = measure_decision(figures, &skill_with((100, 10)), "100 rules and 10 on the tool", 50.0);
+    let libraries = measure_libraries(figures);
+    figures.require("gate", "decision to libraries, 100 rules", (ratio(decision, libraries), "x"), MAX_RATIO);
     measure_decision(figures, &skill_with((1_000, 50)), "1000 rules and 50 on the tool", 100.0);
     measure_decision(
         figures,
@@ -40,11 +45,16 @@ pub(crate) fn measure(figures: &mut Figures) {
     );
 }
 
-/// Measures the libraries without the engine, with the same arguments.
-fn measure_libraries(figures: &mut Figures) {
+/// Measures the libraries without the engine, with the same arguments. Returns the time of those that each decision needs.
+fn measure_libraries(figures: &mut Figures) -> Duration {
     let arguments = arguments();
     let text = arguments.to_string();
     let schema = Schema::compile(&schema());
+    let needed = repeated(TIMES, || {
+        let read: Value = serde_json::from_str(&text).unwrap();
+        (schema.first_error(&read).is_none(), Digest::of_bytes(text.as_bytes()))
+    });
+    figures.report("gate", "reading, schema and digest alone (serde_json, jsonschema, sha2)", us(needed), "us");
     let mut report = |what: &str, time| figures.report("gate", what, us(time), "us");
     report("reading alone (serde_json)", repeated(TIMES, || serde_json::from_str::<Value>(&text)));
     report("reading alone (canonical)", repeated(TIMES, || canonical::parse(&text)));
@@ -52,10 +62,11 @@ fn measure_libraries(figures: &mut Figures) {
     report("reading, writing and digest (canonical)", repeated(TIMES, || CanonicalJson::parse(&text)));
     report("digest alone (sha2)", repeated(TIMES, || Digest::of_bytes(text.as_bytes())));
     report("schema alone (jsonschema)", repeated(TIMES, || schema.first_error(&arguments)));
+    needed
 }
 
-/// Measures a decision by the rules of a Skill. `rules` is their number. The goal is a time of at most `max_us`.
-fn measure_decision(figures: &mut Figures, skill: &SkillSpec, rules: &str, max_us: f64) {
+/// Measures a decision by the rules of a Skill, and returns its time. `rules` is their number. The goal is a time of at most `max_us`.
+fn measure_decision(figures: &mut Figures, skill: &SkillSpec, rules: &str, max_us: f64) -> Duration {
     let arguments = arguments();
     let mut run = skill::run(skill.clone());
     run.goal = format!("Settle the order A-17 of ada@example.org.\n{}", script::result(GOAL_BYTES));
@@ -83,6 +94,7 @@ fn measure_decision(figures: &mut Figures, skill: &SkillSpec, rules: &str, max_u
     figures.report("gate", name("arguments and digest"), us(requested), "us");
     figures.report("gate", name("ruling"), us(ruling), "us");
     figures.require("gate", name("decision"), (us(requested + gated), "us"), max_us);
+    requested + gated
 }
 
 /// Returns the Skill with these numbers of rules, and the called tool.
