@@ -20,8 +20,8 @@ pub use job::{
     ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ChildJob, ChildrenUsage, ClaimBinding,
     DetectedIntent, FeatureResult, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason,
     Gates, GivenReply, HeldCall, Job, JobMode, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage,
-    ParentJob, PreTool, Reply, RequestedChild, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor,
-    WorkflowProgress,
+    ParentJob, PreTool, Reply, RequestedChild, Ruling, SuggestedAction, Tokens, TokensByStage, ToolName, Usage,
+    Verdict, WaitingFor, WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub(crate) use shared::is_zero;

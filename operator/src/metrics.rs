@@ -40,7 +40,7 @@ pub struct Metrics {
     job_durations: Family<Labels<1>, Histogram>,
     start_latencies: Histogram,
     model_calls: Family<Labels<4>, Counter>,
-    tokens: Family<Labels<4>, Counter>,
+    tokens: Family<Labels<5>, Counter>,
     skills: Family<Labels<1>, Gauge>,
     models: Family<Labels<1>, Gauge>,
     api_responses: Family<Labels<1>, Counter>,
@@ -125,7 +125,7 @@ impl Metrics {
             model_calls: series.add("model_calls", "Model calls by namespace, Skill, stage and Model"),
             tokens: series.add(
                 "tokens",
-                "Tokens by namespace, Skill, kind (input, cached or output; cached ones are also input) and Model",
+                "Tokens by namespace, Skill, kind (input, cached or output; cached ones are also input), stage and Model",
             ),
             skills: series.add("skills", "Skills by the status of their condition Ready"),
             models: series.add("models", "Models by the status of their condition Ready"),
@@ -245,10 +245,12 @@ impl Metrics {
         self.model_calls.get_or_create(&[namespace, skill, ("stage", stage.to_owned()), model]).inc_by(count);
     }
 
-    /// Counts tokens of a kind, for a Job of this Skill. The name of the Model is empty if it is not known.
-    pub fn count_tokens(&self, skill_key: &SkillKey, model: &str, kind: &str, count: u64) {
+    /// Counts tokens of a kind, of a Model in a stage, for a Job of this Skill. The names of the Model and the stage are empty if they are
+    /// not known.
+    pub fn count_tokens(&self, skill_key: &SkillKey, (model, stage): (&str, &str), kind: &str, count: u64) {
         let [namespace, skill, model] = self.known_skills.labels_with_model(skill_key, model);
-        self.tokens.get_or_create(&[namespace, skill, ("kind", kind.to_owned()), model]).inc_by(count);
+        let labels = [namespace, skill, ("kind", kind.to_owned()), ("stage", stage.to_owned()), model];
+        self.tokens.get_or_create(&labels).inc_by(count);
     }
 
     /// Counts the end of a Job of this Skill, and records the seconds since the creation of the Job.
@@ -339,7 +341,7 @@ mod tests {
         metrics.record_reconcile_end("skill", "conflict", 0.3);
         metrics.count_verdicts(&skill_key(), "preTool", "Deny", 2);
         metrics.count_feature_test(&skill_key(), "failed");
-        metrics.count_tokens(&skill_key(), "large", "input", 90);
+        metrics.count_tokens(&skill_key(), ("large", "plan"), "input", 90);
         metrics.record_job_end(&skill_key(), "Done", "Succeeded", 3.0);
         metrics.set_counts(&Counts {
             jobs: BTreeMap::from([("Running".to_owned(), 3)]),
@@ -353,7 +355,7 @@ mod tests {
             r#"bloomery_reconciles_total{controller="skill",result="conflict"} 1"#,
             r#"bloomery_gate_verdicts_total{namespace="acme",skill="refunds",gate="preTool",verdict="Deny"} 2"#,
             r#"bloomery_feature_tests_total{namespace="acme",skill="refunds",result="failed"} 1"#,
-            r#"bloomery_tokens_total{namespace="acme",skill="refunds",kind="input",model="large"} 90"#,
+            r#"bloomery_tokens_total{namespace="acme",skill="refunds",kind="input",stage="plan",model="large"} 90"#,
             r#"bloomery_job_outcomes_total{namespace="acme",skill="refunds",code="Done"} 1"#,
             r#"bloomery_jobs{phase="Running"} 3"#,
             r#"bloomery_jobs{phase="Queued"} 0"#,

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 pub const CRD_VERSION_ANNOTATION: &str = "bloomery.dev/crd-version";
 
 /// The version of the CRDs' content. The first change of a CRD after a release raises it.
-pub const CRD_VERSION: u32 = 6;
+pub const CRD_VERSION: u32 = 7;
 
 /// The definition of each kind, in the order in which the chart installs them. Each one is computed once, when it is needed.
 static DEFINITIONS: [(&str, LazyLock<CustomResourceDefinition>); 4] = [

@@ -19,7 +19,7 @@ pub use gates::{
 pub use reply::Reply;
 pub use status::{
     ApprovedCall, AskedCall, AskedQuestion, Attempt, CallNotStarted, ChildrenUsage, HeldCall, JobResult, JobStatus,
-    LlmCalls, LogPosition, ModelUsage, ToolName, Usage, WaitingFor, WorkflowProgress,
+    LlmCalls, LogPosition, ModelUsage, Tokens, TokensByStage, ToolName, Usage, WaitingFor, WorkflowProgress,
 };
 
 use super::shared::Limits;

@@ -1,7 +1,7 @@
 //! Records in the metrics what a written status adds to the status before it.
 
 use crate::metrics::{Metrics, SkillKey};
-use bloomery_crds::v1alpha1::{Job, JobStatus, ModelUsage, Stage, Usage, Verdict};
+use bloomery_crds::v1alpha1::{Job, JobStatus, ModelUsage, Stage, Tokens, Usage, Verdict};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::ResourceExt;
 use strum::IntoEnumIterator;
@@ -63,24 +63,41 @@ fn count_usage(metrics: &Metrics, skill_key: &SkillKey, before: &JobStatus, afte
 /// Returns the sums over all Models, as the usage of a Model without a name.
 fn sums(usage: &Usage) -> ModelUsage {
     let Usage { llm_calls, input_tokens, cached_input_tokens, output_tokens, .. } = usage.clone();
-    ModelUsage { model: String::new(), llm_calls, input_tokens, cached_input_tokens, output_tokens }
+    ModelUsage { llm_calls, input_tokens, cached_input_tokens, output_tokens, ..ModelUsage::default() }
 }
 
+/// Counts the calls and tokens of a Model. Tokens that a worker of an older version reports count for a stage without a name.
 fn count_model(metrics: &Metrics, skill_key: &SkillKey, before: &ModelUsage, after: &ModelUsage) {
     let model = &after.model;
+    let (mut rest_before, mut rest_after) = (before.tokens(), after.tokens());
     for stage in Stage::iter() {
-        let count = increase(before.llm_calls.in_stage(stage), after.llm_calls.in_stage(stage));
-        if count > 0 {
-            metrics.count_model_calls(skill_key, model, &stage.to_string().to_ascii_lowercase(), count);
+        let name = stage.to_string().to_ascii_lowercase();
+        let calls = increase(before.llm_calls.in_stage(stage), after.llm_calls.in_stage(stage));
+        if calls > 0 {
+            metrics.count_model_calls(skill_key, model, &name, calls);
         }
+        let tokens = |usage: &ModelUsage| usage.tokens_by_stage.in_stage(stage);
+        let (before, after) = (tokens(before), tokens(after));
+        count_tokens(metrics, skill_key, (model, &name), &before, &after);
+        (rest_before, rest_after) = (rest_before.less(before), rest_after.less(after));
     }
+    count_tokens(metrics, skill_key, (model, ""), &rest_before, &rest_after);
+}
+
+fn count_tokens(
+    metrics: &Metrics,
+    skill_key: &SkillKey,
+    (model, stage): (&str, &str),
+    before: &Tokens,
+    after: &Tokens,
+) {
     let kinds = [
-        ("input", before.input_tokens, after.input_tokens),
-        ("cached", before.cached_input_tokens, after.cached_input_tokens),
-        ("output", before.output_tokens, after.output_tokens),
+        ("input", before.input, after.input),
+        ("cached", before.cached_input, after.cached_input),
+        ("output", before.output, after.output),
     ];
     for (kind, before, after) in kinds.into_iter().filter(|(_, before, after)| after > before) {
-        metrics.count_tokens(skill_key, model, kind, after.saturating_sub(before));
+        metrics.count_tokens(skill_key, (model, stage), kind, after.saturating_sub(before));
     }
 }
 
@@ -116,7 +133,7 @@ mod tests {
         let text = metrics.to_text();
         for line in [
             r#"stage="plan",model=""} 2"#,
-            r#"kind="input",model=""} 900"#,
+            r#"kind="input",stage="",model=""} 900"#,
             r#"code="Succeeded"} 1"#,
             r#"bloomery_job_duration_seconds_count{phase="Succeeded"} 1"#,
             "bloomery_job_start_seconds_count 1",
@@ -162,6 +179,23 @@ mod tests {
             used(3, 160, &[("fast", 1, 50), ("large", 2, 110)]),
         ];
         assert_eq!(counted(&statuses), ["\"fast\"} 1", "\"fast\"} 50", "\"large\"} 110", "\"large\"} 2"]);
+    }
+
+    #[test]
+    fn tokens_are_counted_by_stage() {
+        let metrics = Metrics::new();
+        let mut usage = Usage { by_model: vec![ModelUsage::default()], ..Usage::default() };
+        let mut before = JobStatus::default();
+        for (stage, input) in [(Stage::Plan, 90), (Stage::Polish, 20), (Stage::Plan, 10)] {
+            usage.by_model[0].add_call(stage, Tokens { input, ..Tokens::default() });
+            let after = JobStatus { usage: Some(usage.clone()), ..JobStatus::default() };
+            record(&metrics, &job(), &before, &after, at(9));
+            before = after;
+        }
+        let text = metrics.to_text();
+        let tokens: Vec<&str> =
+            text.lines().filter_map(|line| line.split_once(r#"kind="input","#)).map(|(_, labels)| labels).collect();
+        assert_eq!(tokens, [r#"stage="plan",model=""} 100"#, r#"stage="polish",model=""} 20"#], "{text}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The tokens, requests and time that a conversation has spent (`docs/explanation/engine.md`, section 5).
 
 use crate::event::Answer;
-use bloomery_crds::v1alpha1::{ChildrenUsage, LlmCalls, ModelUsage, Stage, Usage};
+use bloomery_crds::v1alpha1::{ChildrenUsage, LlmCalls, ModelUsage, Stage, Tokens, Usage};
 use std::collections::BTreeMap;
 
 /// The estimated bytes of a token, for text that the provider has not counted yet.
@@ -99,14 +99,14 @@ impl Budget {
         }
         let open = std::mem::take(&mut self.open);
         let spent = if let (Some(input), Some(output)) = (answer.input_tokens, answer.output_tokens) {
-            let cached = answer.cached_tokens.unwrap_or_default().min(input);
+            let cached_input = answer.cached_tokens.unwrap_or_default().min(input);
             self.input = self.input.saturating_add(input);
-            self.cached = self.cached.saturating_add(cached);
+            self.cached = self.cached.saturating_add(cached_input);
             self.output = self.output.saturating_add(output);
-            [input, cached, output]
+            Tokens { input, cached_input, output }
         } else {
             self.forfeited = self.forfeited.saturating_add(open.reserve);
-            [open.reserve, 0, 0]
+            Tokens { input: open.reserve, ..Tokens::default() }
         };
         self.add_to_model(answer.model.clone().or(open.model), stage, spent);
     }
@@ -114,24 +114,21 @@ impl Budget {
     /// Frees the reserve of a request that the provider did not serve: it spent nothing.
     pub(crate) fn release_request(&mut self) {
         let OpenRequest { stage, model, .. } = std::mem::take(&mut self.open);
-        self.add_to_model(model, stage, [0, 0, 0]);
+        self.add_to_model(model, stage, Tokens::default());
     }
 
     /// Counts the reserve of a request whose answer is lost as spent: the provider may have served it.
     pub(crate) fn abandon_request(&mut self) {
         let OpenRequest { reserve, stage, model } = std::mem::take(&mut self.open);
         self.forfeited = self.forfeited.saturating_add(reserve);
-        self.add_to_model(model, stage, [reserve, 0, 0]);
+        self.add_to_model(model, stage, Tokens { input: reserve, ..Tokens::default() });
     }
 
-    /// Adds an ended request and its tokens (input, cached, output) to its Model. Does nothing if there was no request.
-    fn add_to_model(&mut self, model: Option<String>, stage: Stage, [input, cached, output]: [u64; 3]) {
-        let Some(model) = model else { return };
-        let usage = self.usage_of(&model);
-        *usage.llm_calls.in_stage_mut(stage) += 1;
-        usage.input_tokens = usage.input_tokens.saturating_add(input);
-        usage.cached_input_tokens = usage.cached_input_tokens.saturating_add(cached);
-        usage.output_tokens = usage.output_tokens.saturating_add(output);
+    /// Adds an ended request and its tokens to its Model. Does nothing if there was no request.
+    fn add_to_model(&mut self, model: Option<String>, stage: Stage, tokens: Tokens) {
+        if let Some(model) = model {
+            self.usage_of(&model).add_call(stage, tokens);
+        }
     }
 
     /// Returns the usage of a Model.

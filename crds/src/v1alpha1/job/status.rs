@@ -278,6 +278,73 @@ pub struct ModelUsage {
     pub cached_input_tokens: u64,
     /// The number of tokens in its answers.
     pub output_tokens: u64,
+    /// These tokens by stage. Workers of an older version do not report them.
+    #[serde(default, skip_serializing_if = "TokensByStage::is_empty")]
+    pub tokens_by_stage: TokensByStage,
+}
+
+/// The tokens of model calls, by stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokensByStage {
+    /// Tokens of calls that detect the intent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Tokens>,
+    /// Tokens of calls that select tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Tokens>,
+    /// Tokens of calls of the main loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Tokens>,
+    /// Tokens of calls of the finalization gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finalization: Option<Tokens>,
+    /// Tokens of calls of the reply polisher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polish: Option<Tokens>,
+}
+
+impl TokensByStage {
+    /// Returns the tokens of a stage.
+    pub fn in_stage(&self, stage: Stage) -> Tokens {
+        let tokens = match stage {
+            Stage::Intent => self.intent,
+            Stage::Selection => self.selection,
+            Stage::Plan => self.plan,
+            Stage::Finalization => self.finalization,
+            Stage::Polish => self.polish,
+        };
+        tokens.unwrap_or_default()
+    }
+
+    /// Returns the tokens of a stage, to change them.
+    pub fn in_stage_mut(&mut self, stage: Stage) -> &mut Tokens {
+        let tokens = match stage {
+            Stage::Intent => &mut self.intent,
+            Stage::Selection => &mut self.selection,
+            Stage::Plan => &mut self.plan,
+            Stage::Finalization => &mut self.finalization,
+            Stage::Polish => &mut self.polish,
+        };
+        tokens.get_or_insert_default()
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The tokens of model calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tokens {
+    /// The number of tokens sent to the Model.
+    pub input: u64,
+    /// The number of these tokens that the provider read from its cache.
+    #[serde(default)]
+    pub cached_input: u64,
+    /// The number of tokens in its answers.
+    pub output: u64,
 }
 
 /// The number of model calls, by stage.

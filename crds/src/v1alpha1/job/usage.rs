@@ -1,7 +1,7 @@
 //! Sums of what conversations have consumed.
 
 use super::super::skill::Stage;
-use super::status::{LlmCalls, ModelUsage, Usage};
+use super::status::{LlmCalls, ModelUsage, Tokens, TokensByStage, Usage};
 use strum::IntoEnumIterator;
 
 impl Usage {
@@ -50,11 +50,60 @@ impl Usage {
 }
 
 impl ModelUsage {
+    /// Returns the tokens of all stages.
+    pub fn tokens(&self) -> Tokens {
+        Tokens { input: self.input_tokens, cached_input: self.cached_input_tokens, output: self.output_tokens }
+    }
+
+    /// Adds an ended call in a stage, with its tokens.
+    pub fn add_call(&mut self, stage: Stage, tokens: Tokens) {
+        let calls = self.llm_calls.in_stage_mut(stage);
+        *calls = calls.saturating_add(1);
+        self.add_tokens(tokens);
+        if tokens != Tokens::default() {
+            self.tokens_by_stage.in_stage_mut(stage).add(tokens);
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         self.llm_calls.add(&other.llm_calls);
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.cached_input_tokens = self.cached_input_tokens.saturating_add(other.cached_input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.add_tokens(other.tokens());
+        self.tokens_by_stage.add(&other.tokens_by_stage);
+    }
+
+    fn add_tokens(&mut self, Tokens { input, cached_input, output }: Tokens) {
+        self.input_tokens = self.input_tokens.saturating_add(input);
+        self.cached_input_tokens = self.cached_input_tokens.saturating_add(cached_input);
+        self.output_tokens = self.output_tokens.saturating_add(output);
+    }
+}
+
+impl TokensByStage {
+    fn add(&mut self, other: &Self) {
+        for stage in Stage::iter() {
+            let tokens = other.in_stage(stage);
+            if tokens != Tokens::default() {
+                self.in_stage_mut(stage).add(tokens);
+            }
+        }
+    }
+}
+
+impl Tokens {
+    /// Returns these tokens without a part of them.
+    #[must_use]
+    pub fn less(self, Self { input, cached_input, output }: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(input),
+            cached_input: self.cached_input.saturating_sub(cached_input),
+            output: self.output.saturating_sub(output),
+        }
+    }
+
+    fn add(&mut self, Self { input, cached_input, output }: Self) {
+        self.input = self.input.saturating_add(input);
+        self.cached_input = self.cached_input.saturating_add(cached_input);
+        self.output = self.output.saturating_add(output);
     }
 }
 
@@ -74,12 +123,9 @@ mod tests {
 
     fn usage(model: &str, tokens: u64) -> Usage {
         let llm_calls = LlmCalls { plan: 2, ..LlmCalls::default() };
-        let of_model = ModelUsage {
-            model: model.to_owned(),
-            llm_calls: llm_calls.clone(),
-            input_tokens: tokens,
-            ..ModelUsage::default()
-        };
+        let mut of_model = ModelUsage { model: model.to_owned(), ..ModelUsage::default() };
+        of_model.add_call(Stage::Plan, Tokens { input: tokens, ..Tokens::default() });
+        of_model.add_call(Stage::Plan, Tokens::default());
         Usage {
             llm_calls,
             input_tokens: tokens,
@@ -99,6 +145,8 @@ mod tests {
         }
         assert_eq!((sum.llm_calls.plan, sum.tool_calls, sum.seconds, sum.tokens()), (8, 4, 0, u64::MAX));
         assert_eq!(sum.children.map(|children| children.steps), Some(12));
+        let large = &sum.by_model[0].tokens_by_stage;
+        assert_eq!((large.in_stage(Stage::Plan).input, large.in_stage(Stage::Polish).input), (u64::MAX, 0));
         let models: Vec<_> = sum.by_model.iter().map(|usage| (usage.model.as_str(), usage.llm_calls.plan)).collect();
         assert_eq!(models, [("large", 6), ("small", 2)]);
     }
