@@ -193,8 +193,10 @@ mod tests {
             before = after;
         }
         let text = metrics.to_text();
-        let tokens: Vec<&str> =
+        let mut tokens: Vec<&str> =
             text.lines().filter_map(|line| line.split_once(r#"kind="input","#)).map(|(_, labels)| labels).collect();
+        // The order of series is random.
+        tokens.sort_unstable();
         assert_eq!(tokens, [r#"stage="plan",model=""} 100"#, r#"stage="polish",model=""} 20"#], "{text}");
     }
 
