@@ -60,9 +60,7 @@ impl ModelUsage {
         let calls = self.llm_calls.in_stage_mut(stage);
         *calls = calls.saturating_add(1);
         self.add_tokens(tokens);
-        if tokens != Tokens::default() {
-            self.tokens_by_stage.in_stage_mut(stage).add(tokens);
-        }
+        self.tokens_by_stage.add_in_stage(stage, tokens);
     }
 
     fn add(&mut self, other: &Self) {
@@ -71,20 +69,24 @@ impl ModelUsage {
         self.tokens_by_stage.add(&other.tokens_by_stage);
     }
 
-    fn add_tokens(&mut self, Tokens { input, cached_input, output }: Tokens) {
-        self.input_tokens = self.input_tokens.saturating_add(input);
-        self.cached_input_tokens = self.cached_input_tokens.saturating_add(cached_input);
-        self.output_tokens = self.output_tokens.saturating_add(output);
+    fn add_tokens(&mut self, tokens: Tokens) {
+        let Tokens { input, cached_input, output } = self.tokens().plus(tokens);
+        (self.input_tokens, self.cached_input_tokens, self.output_tokens) = (input, cached_input, output);
     }
 }
 
 impl TokensByStage {
     fn add(&mut self, other: &Self) {
         for stage in Stage::iter() {
-            let tokens = other.in_stage(stage);
-            if tokens != Tokens::default() {
-                self.in_stage_mut(stage).add(tokens);
-            }
+            self.add_in_stage(stage, other.in_stage(stage));
+        }
+    }
+
+    /// Adds tokens to those of a stage. A stage without tokens stays absent.
+    fn add_in_stage(&mut self, stage: Stage, tokens: Tokens) {
+        if tokens != Tokens::default() {
+            let sum = self.in_stage_mut(stage);
+            *sum = sum.plus(tokens);
         }
     }
 }
@@ -100,10 +102,13 @@ impl Tokens {
         }
     }
 
-    fn add(&mut self, Self { input, cached_input, output }: Self) {
-        self.input = self.input.saturating_add(input);
-        self.cached_input = self.cached_input.saturating_add(cached_input);
-        self.output = self.output.saturating_add(output);
+    /// Returns the sum of both.
+    fn plus(self, Self { input, cached_input, output }: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(input),
+            cached_input: self.cached_input.saturating_add(cached_input),
+            output: self.output.saturating_add(output),
+        }
     }
 }
 
