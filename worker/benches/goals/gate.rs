@@ -33,7 +33,7 @@ const MAX_RATIO: f64 = 1.5;
 
 /// Measures decisions with few rules and with many.
 pub(crate) fn measure(figures: &mut Figures) {
-    let decision = measure_decision(figures, &skill_with((100, 10)), "100 rules and 10 on the tool", 50.0);
+    let decision = measure_decision(figures, &skill_with((100, 10)), "100 rules and 10 on the tool", 20.0);
     let libraries = measure_libraries(figures);
     figures.require("gate", "decision to libraries, 100 rules", (ratio(decision, libraries), "x"), MAX_RATIO);
     measure_decision(figures, &skill_with((1_000, 50)), "1000 rules and 50 on the tool", 100.0);
