@@ -44,7 +44,8 @@ pub async fn of_pods(tenant: &Tenant, worker: &Pod, count: usize) -> Duration {
     let created = futures::stream::iter(0..count)
         .map(|number| async move { tenant.create(bare(worker, &format!("bare-{number}"))).await });
     created.buffer_unordered(AT_ONCE).for_each(|_| async {}).await;
-    until_pods_ended(tenant, &format!("{LABEL}=bare"), count).await;
+    let live = live_pods(&format!("{LABEL}=bare"));
+    patiently("the pods to end", async || has_none(tenant, &live).await.then_some(())).await;
     let took = from.elapsed();
     let all = ListParams::default().labels(&format!("{LABEL}=bare"));
     let at_once = DeleteParams::default().grace_period(0);
@@ -52,15 +53,18 @@ pub async fn of_pods(tenant: &Tenant, worker: &Pod, count: usize) -> Duration {
     took
 }
 
-/// Returns the time from the creation of Jobs until all have succeeded. `before` is the number of Jobs with a pod that exist already.
-pub async fn of_jobs(tenant: &Tenant, count: usize, before: usize) -> Duration {
+/// Returns the time from the creation of Jobs until all have succeeded.
+pub async fn of_jobs(tenant: &Tenant, count: usize) -> Duration {
     let from = Instant::now();
     let created = futures::stream::iter(0..count)
         .map(|number| async move { tenant.job(&format!("many-{number}")).labelled(LABEL, "job").await });
     created.buffer_unordered(AT_ONCE).for_each(|_| async {}).await;
-    until_pods_ended(tenant, names::LABEL_JOB, count + before).await;
-    let ours = ListParams::default().labels(&format!("{LABEL}=job"));
+    let (live, ours) = (live_pods(names::LABEL_JOB), ListParams::default().labels(&format!("{LABEL}=job")));
     let jobs = patiently("the Jobs to end", async || {
+        // The API server counts the live pods. Only if there are none, all Jobs are listed.
+        if !has_none(tenant, &live).await {
+            return None;
+        }
         let jobs = tenant.api::<Job>().list(&ours).await.expect("Jobs can be listed").items;
         let has_ended = |job: &Job| job.status.as_ref().is_some_and(JobStatus::is_terminal);
         jobs.iter().all(has_ended).then_some(jobs)
@@ -96,21 +100,13 @@ pub async fn of_batch_jobs(tenant: &Tenant, worker: &Pod, count: usize) -> Durat
     from.elapsed()
 }
 
-/// Waits until this many pods with a label exist, and all of them have ended.
-async fn until_pods_ended(tenant: &Tenant, label: &str, count: usize) {
-    let pods = tenant.api::<Pod>();
-    let all = ListParams::default().labels(label);
-    let live = all.clone().fields("status.phase!=Succeeded,status.phase!=Failed").limit(1);
-    patiently("the pods to end", async || {
-        // The API server counts the live ones. Only then are all listed, without their specs.
-        let live = pods.list_metadata(&live).await.expect("pods can be listed").items.len();
-        if live > 0 {
-            return None;
-        }
-        let found = pods.list_metadata(&all).await.expect("pods can be listed").items.len();
-        (found >= count).then_some(())
-    })
-    .await;
+/// Selects the pods with a label that have not ended.
+fn live_pods(label: &str) -> ListParams {
+    ListParams::default().labels(label).fields("status.phase!=Succeeded,status.phase!=Failed").limit(1)
+}
+
+async fn has_none(tenant: &Tenant, selected: &ListParams) -> bool {
+    tenant.api::<Pod>().list_metadata(selected).await.expect("pods can be listed").items.is_empty()
 }
 
 /// Polls `ask` until it returns a value.

@@ -63,7 +63,7 @@ async fn measure_throughput(tenant: &Tenant) {
     let worker = first.pod(1).await;
     let bare = rate(AT_ONCE, makespan::of_pods(tenant, &worker, AT_ONCE).await);
     let (writes, events) = (audit::operator_writes(&tenant.namespace).len(), audit::operator_events(&tenant.namespace));
-    let jobs = rate(AT_ONCE, makespan::of_jobs(tenant, AT_ONCE, 1).await);
+    let jobs = rate(AT_ONCE, makespan::of_jobs(tenant, AT_ONCE).await);
     let each = |count: usize| count_of(count) / count_of(AT_ONCE);
     let writes = each(audit::operator_writes(&tenant.namespace).len() - writes);
     let events = each(audit::operator_events(&tenant.namespace) - events);

@@ -155,7 +155,7 @@ async fn two_hundred_jobs_take_little_longer_than_their_pods() {
         first.succeeded().await;
         let worker = first.pod(1).await;
         let bare = makespan::of_pods(tenant, &worker, MANY).await;
-        let jobs = makespan::of_jobs(tenant, MANY, 1).await;
+        let jobs = makespan::of_jobs(tenant, MANY).await;
         let goal = bare.mul_f64(1.3);
         figure("200 bare pods like a worker's, from the first creation to the last end", ms(bare));
         figure("200 Jobs, each with one request to a model, from the first creation to the last end", ms(jobs));
