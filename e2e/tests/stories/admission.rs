@@ -151,6 +151,11 @@ async fn only_the_operator_changes_the_labels_by_which_policies_select_a_pod() {
             assert!(refused(editor.patch("server", &parameters, &patch).await).contains(why), "{change}");
             assert!(refused(admin.patch_status("server", &parameters, &patch).await).contains(why), "{change}");
         }
+        let mut plain = server_pod();
+        (plain.metadata.name, plain.metadata.labels) = (Some("plain".to_owned()), None);
+        tenant.create(plain).await;
+        let taken = json!({"metadata": {"labels": {names::LABEL_MANAGED_BY: "bloomery"}}});
+        assert!(refused(editor.patch("plain", &parameters, &Patch::Merge(&taken)).await).contains(why));
         // The API server would copy the labels of a Binding to the pod.
         let target = json!({"apiVersion": "v1", "kind": "Node", "name": "none"});
         let labels = json!({names::LABEL_SKILL: "other"});
