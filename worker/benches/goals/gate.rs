@@ -2,7 +2,7 @@
 
 use crate::figures::{Figures, us};
 use crate::player::{Player, call_answer, tool};
-use crate::times::{ratio, repeated};
+use crate::times::{in_turns, ratio, repeated};
 use crate::{script, skill};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{self, CanonicalJson};
@@ -33,9 +33,10 @@ const MAX_RATIO: f64 = 1.5;
 
 /// Measures decisions with few rules and with many.
 pub(crate) fn measure(figures: &mut Figures) {
-    let decision = measure_decision(figures, &skill_with((100, 10)), "100 rules and 10 on the tool", 20.0);
-    let libraries = measure_libraries(figures);
+    let (decision, libraries) = measure_decision(figures, &skill_with((100, 10)), "100 rules and 10 on the tool", 20.0);
+    figures.report("gate", "reading, schema and digest alone (serde_json, jsonschema, sha2)", us(libraries), "us");
     figures.require("gate", "decision to libraries, 100 rules", (ratio(decision, libraries), "x"), MAX_RATIO);
+    measure_libraries(figures);
     measure_decision(figures, &skill_with((1_000, 50)), "1000 rules and 50 on the tool", 100.0);
     measure_decision(
         figures,
@@ -45,16 +46,11 @@ pub(crate) fn measure(figures: &mut Figures) {
     );
 }
 
-/// Measures the libraries without the engine, with the same arguments. Returns the time of those that each decision needs.
-fn measure_libraries(figures: &mut Figures) -> Duration {
+/// Measures each library without the engine, with the same arguments.
+fn measure_libraries(figures: &mut Figures) {
     let arguments = arguments();
     let text = arguments.to_string();
     let schema = Schema::compile(&schema());
-    let needed = repeated(TIMES, || {
-        let read: Value = serde_json::from_str(&text).unwrap();
-        (schema.first_error(&read).is_none(), Digest::of_bytes(text.as_bytes()))
-    });
-    figures.report("gate", "reading, schema and digest alone (serde_json, jsonschema, sha2)", us(needed), "us");
     let mut report = |what: &str, time| figures.report("gate", what, us(time), "us");
     report("reading alone (serde_json)", repeated(TIMES, || serde_json::from_str::<Value>(&text)));
     report("reading alone (canonical)", repeated(TIMES, || canonical::parse(&text)));
@@ -62,12 +58,18 @@ fn measure_libraries(figures: &mut Figures) -> Duration {
     report("reading, writing and digest (canonical)", repeated(TIMES, || CanonicalJson::parse(&text)));
     report("digest alone (sha2)", repeated(TIMES, || Digest::of_bytes(text.as_bytes())));
     report("schema alone (jsonschema)", repeated(TIMES, || schema.first_error(&arguments)));
-    needed
 }
 
-/// Measures a decision by the rules of a Skill, and returns its time. `rules` is their number. The goal is a time of at most `max_us`.
-fn measure_decision(figures: &mut Figures, skill: &SkillSpec, rules: &str, max_us: f64) -> Duration {
+/// Measures a decision by the rules of a Skill. `rules` is their number. The goal is a time of at most `max_us`. Returns the time of the
+/// decision, and of the libraries alone that each decision needs.
+fn measure_decision(figures: &mut Figures, skill: &SkillSpec, rules: &str, max_us: f64) -> (Duration, Duration) {
     let arguments = arguments();
+    let text = arguments.to_string();
+    let schema_of_tool = Schema::compile(&schema());
+    let use_libraries = || {
+        let read: Value = serde_json::from_str(&text).unwrap();
+        (schema_of_tool.first_error(&read).is_none(), Digest::of_bytes(text.as_bytes()))
+    };
     let mut run = skill::run(skill.clone());
     run.goal = format!("Settle the order A-17 of ada@example.org.\n{}", script::result(GOAL_BYTES));
     let mut player = Player::new(run, 100);
@@ -77,13 +79,13 @@ fn measure_decision(figures: &mut Figures, skill: &SkillSpec, rules: &str, max_u
     player.play_to_answer();
 
     // The first step reads the arguments and computes their canonical form and digest. The second step rules.
-    let requested = repeated(TIMES, || next(&player.conversation));
+    let (requested, libraries) = in_turns(TIMES, || next(&player.conversation), use_libraries);
     let Step::Record(events) = next(&player.conversation) else { panic!("the call was not requested") };
     assert!(matches!(events.as_slice(), [Event::ToolRequested { .. }]), "{events:?}");
     for event in events {
         player.record(event);
     }
-    let gated = repeated(TIMES, || next(&player.conversation));
+    let (gated, libraries_again) = in_turns(TIMES, || next(&player.conversation), use_libraries);
     let Step::Record(events) = next(&player.conversation) else { panic!("the call was not ruled on") };
     assert!(matches!(events.as_slice(), [Event::ToolRuled { verdict: Verdict::Allow, .. }]), "{events:?}");
     let call = &player.conversation.calls()[0];
@@ -94,7 +96,7 @@ fn measure_decision(figures: &mut Figures, skill: &SkillSpec, rules: &str, max_u
     figures.report("gate", name("arguments and digest"), us(requested), "us");
     figures.report("gate", name("ruling"), us(ruling), "us");
     figures.require("gate", name("decision"), (us(requested + gated), "us"), max_us);
-    requested + gated
+    (requested + gated, (libraries + libraries_again) / 2)
 }
 
 /// Returns the Skill with these numbers of rules, and the called tool.

@@ -18,14 +18,23 @@ pub(crate) fn typical(runs: &[Vec<Duration>]) -> Vec<Duration> {
 
 /// Runs an action without side effects many times. Returns the median time.
 pub(crate) fn repeated<T>(times: usize, act: impl Fn() -> T) -> Duration {
+    in_turns(times, act, || ()).0
+}
+
+/// Runs two actions without side effects in turns, many times. Returns the median time of each. The speed of the machine changes during a
+/// run, and so it changes for both.
+pub(crate) fn in_turns<A, B>(times: usize, first: impl Fn() -> A, second: impl Fn() -> B) -> (Duration, Duration) {
     for _ in 0..times / 10 {
-        black_box(act());
+        black_box((first(), second()));
     }
-    median((0..times).map(|_| {
-        let began = Instant::now();
-        black_box(act());
-        began.elapsed()
-    }))
+    let both: Vec<_> = (0..times).map(|_| (time_of(&first), time_of(&second))).collect();
+    (median(both.iter().map(|times| times.0)), median(both.iter().map(|times| times.1)))
+}
+
+fn time_of<T>(act: impl Fn() -> T) -> Duration {
+    let began = Instant::now();
+    black_box(act());
+    began.elapsed()
 }
 
 /// Returns how many times longer the first time is.
