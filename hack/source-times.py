@@ -1,7 +1,7 @@
 """Gives each tracked file whose content is that of the last run the time that it had then, and each other file the time of now.
 
 Cargo compiles what is newer than its result, and in a fresh checkout everything is newer. `RECORD` is a file beside the results that
-only this script writes. It has the digest and the time of each file.
+only this script writes. It has the digest and the time of each file. Nothing may compile there but after a run of this script.
 
 Usage: source-times.py RECORD
 """
