@@ -61,13 +61,13 @@ pub async fn of_jobs(tenant: &Tenant, count: usize) -> Duration {
     created.buffer_unordered(AT_ONCE).for_each(|_| async {}).await;
     let (live, ours) = (live_pods(names::LABEL_JOB), ListParams::default().labels(&format!("{LABEL}=job")));
     let jobs = patiently("the Jobs to end", async || {
-        // The API server counts the live pods. Only if there are none, all Jobs are listed.
+        // The API server selects the live pods. Only if there are none, all Jobs are listed.
         if !has_none(tenant, &live).await {
             return None;
         }
         let jobs = tenant.api::<Job>().list(&ours).await.expect("Jobs can be listed").items;
         let has_ended = |job: &Job| job.status.as_ref().is_some_and(JobStatus::is_terminal);
-        jobs.iter().all(has_ended).then_some(jobs)
+        (jobs.len() == count && jobs.iter().all(has_ended)).then_some(jobs)
     })
     .await;
     let took = from.elapsed();
