@@ -19,9 +19,10 @@ pub struct Shop {
 impl Tenant {
     /// Starts a ledger and a scripted model with these conversations, and creates the Model `default`.
     pub async fn shop(&self, conversations: &[Conversation]) -> Shop {
-        let model = self.model("default").into_future();
-        let (ledger, server, ()) = tokio::join!(self.ledger(), self.model_server(conversations), model);
-        Shop { ledger, model: server }
+        let (ledger, model) = tokio::join!(self.ledger(), self.model_server(conversations));
+        // The last object, because a Job may wait for it, and then calls both servers.
+        self.model("default").await;
+        Shop { ledger, model }
     }
 }
 
