@@ -16,9 +16,11 @@ fn main() {
     if glibc().is_some_and(|version| version >= GLIBC_WITH_PACKED_RELOCATIONS) {
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
-    // Merges functions with identical code. This needs lld, which is the default linker of rustc on x86_64.
+    // Both need lld, which is the default linker of rustc on x86_64. The first merges functions with identical code.
     if is("CARGO_CFG_TARGET_ARCH", "x86_64") && is("PROFILE", "release") {
         println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
+        println!("cargo:rerun-if-changed=../worker/start.ld");
+        println!("cargo:rustc-link-arg-bins=-Wl,-T,{}/../worker/start.ld", env!("CARGO_MANIFEST_DIR"));
     }
 }
 
