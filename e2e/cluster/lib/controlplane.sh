@@ -46,7 +46,7 @@ start_controllers() {
     --root-ca-file "$PKI/ca.crt" --service-account-private-key-file "$PKI/sa.key" \
     --cluster-signing-cert-file "$PKI/ca.crt" --cluster-signing-key-file "$PKI/ca.key" \
     --client-ca-file "$PKI/ca.crt" --cluster-name bloomery --controllers '*,-node-ipam-controller' \
-    --kube-api-qps 100 --kube-api-burst 200 --profiling=false \
+    --kube-api-qps "$CONTROLLER_QPS" --kube-api-burst $((CONTROLLER_QPS * 3 / 2)) --profiling=false \
     --flex-volume-plugin-dir "$STATE/kubelet/volume-plugins"
   daemon kube-scheduler "$(bin kube-scheduler)" --config "$CONF/scheduler.yaml" --bind-address 127.0.0.1 \
     --authentication-kubeconfig "$CONF/kube-scheduler.kubeconfig" \

@@ -43,5 +43,8 @@ COREDNS_IMAGE=bloomery.local/coredns:1
 EGRESS_FILE=$STATE/egress
 EGRESS_WANTED=${BLOOMERY_EGRESS:-}
 
+# The requests in a second that kube-controller-manager may send.
+CONTROLLER_QPS=${BLOOMERY_CONTROLLER_QPS:-100}
+
 # Contains the state directory of the cluster that uses the machine's bridge.
 OWNER=/run/bloomery-cluster.owner
