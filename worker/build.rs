@@ -16,7 +16,8 @@ fn main() {
     if glibc().is_some_and(|version| version >= GLIBC_WITH_PACKED_RELOCATIONS) {
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
-    // Both need lld, which is the default linker of rustc on x86_64. The first merges functions with identical code.
+    // Both need lld, which is the default linker of rustc on x86_64. The first merges functions with identical code, and the second places
+    // those of a start next to each other.
     if is("CARGO_CFG_TARGET_ARCH", "x86_64") && is("PROFILE", "release") {
         println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
         println!("cargo:rerun-if-changed=../worker/start.ld");
