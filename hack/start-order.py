@@ -15,11 +15,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Bytes of code that a line must save: more lines would make the program's memory smaller, and the file longer.
+# The bytes of code that a line has to save. With a smaller number, the program needs less memory, and the file is longer.
 BYTES_FOR_A_LINE = 5_000
 
-# Names of generic functions can have a thousand parts; the first ones tell modules apart.
-LONGEST = 30
+# The parts of a name that are compared. A generic function can have a thousand, and the first ones tell modules apart.
+MAX_PARTS = 30
 
 OUTPUT = Path(__file__).parent.parent / "worker" / "start.ld"
 
@@ -113,7 +113,7 @@ def parts(name: str) -> list[str]:
         first, *rest = [part for part in re.split(r"(?<=\.\.)|(?<=\$GT\$)|(?<=\$u20\$)|(?<=\$LT\$)", name[length.end() : end]) if part]
         found += [("*" if "$" in name[length.end() : end] else length.group()) + first, *rest]
         name = name[end:]
-    return (found + [name] * bool(name))[:LONGEST]
+    return (found + [name] * bool(name))[:MAX_PARTS]
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ use std::sync::Arc;
 pub enum Defect {
     /// A part has no value. The text is the reason.
     Undecidable(String),
-    /// A part always has the same value. The text names the part and its value.
+    /// A part always has the same value, if values of different types that are both null do not count. The text names the part and its
+    /// value.
     Constant(String),
     /// A value is compared with a text that it never has, or probably does not have.
     Text(TextFault),

@@ -100,7 +100,7 @@ fn check_fault(
             Some(Finding::warning(path, message).nearest(tool.trim_end_matches('*'), known.names()))
         }
         // `Never use slang` is prose.
-        Fault::NoTool(tool) if !reads_as_tool(tool) && !words.has_same_letters(tool) => {
+        Fault::NoTool(tool) if !reads_as_tool(tool) && !words.has_same_letters(tool) && !words.begins_as_tool(tool) => {
             Some(Finding::warning(path, message()).nearest(tool, known.names()))
         }
         Fault::NoTool(_) if allows_unmatched(spec) => None,

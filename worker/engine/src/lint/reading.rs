@@ -11,7 +11,8 @@ use super::known_tools::KnownTools;
 use crate::condition::Kinds;
 use crate::core_tools::{self, ASK_USER};
 use crate::rules::guardrail::{
-    Rule, RuleList, after_prohibition, asks_for_approval, is_any_of, is_filler, is_use, plain, split_list, split_words,
+    Rule, RuleList, after_prohibition, asks_for_approval, is_any_of, is_filler, is_part_of_name, is_use, may_be_name,
+    plain, split_list, split_words,
 };
 use bloomery_crds::nearest::{has_same_letters, is_near};
 use bloomery_crds::tool_pattern::matches;
@@ -27,6 +28,9 @@ const CURRENCIES: [&str; 8] = ["eur", "euro", "euros", "usd", "dollar", "dollars
 
 /// Words that may come before the tool in a sentence that forbids it.
 const NEUTRAL_WORDS: [&str; 9] = ["please", "never", "access", "permit", "let", "any", "a", "of", "to"];
+
+/// The shortest beginning of a tool's name by which a word is recognized that is no name, in bytes.
+const MIN_BEGINNING_BYTES: usize = 3;
 
 /// The reason why a rule reads as if it were enforced, and the remedy.
 #[derive(Debug, PartialEq, Eq)]
@@ -82,6 +86,14 @@ impl<'a> Known<'a> {
         numbers.next().filter(|_| numbers.next().is_none())
     }
 
+    /// Returns whether a word is no name, and begins as that of a tool: `send_money,send_email`, `send_[a-z]+`, `^send`.
+    pub(super) fn begins_as_tool(&self, word: &str) -> bool {
+        let mut names = word.split(|c: char| !is_part_of_name(c)).filter(|name| !name.is_empty());
+        let begins =
+            |name: &str| name.len() >= MIN_BEGINNING_BYTES && self.tools.iter().any(|tool| tool.starts_with(name));
+        !may_be_name(word) && names.next().is_some_and(|name| begins(name.trim_end_matches('*')))
+    }
+
     /// Returns whether a name differs from that of a tool only in its case and its punctuation.
     pub(super) fn has_same_letters(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| has_same_letters(name, tool))
@@ -110,7 +122,8 @@ pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced
     }
     let is_known = |word: &str| known.is_tool(word) || known.inputs.contains(word);
     let forbids = sentence.list() == RuleList::Never;
-    let misspelt = misspelt::find(&sentence.words, &known.tools, forbids, is_known);
+    let misspelt = misspelt::several(&sentence.words, |word| known.begins_as_tool(word))
+        .or_else(|| misspelt::find(&sentence.words, &known.tools, forbids, is_known));
     let input = compared.as_ref().filter(is_input);
     let is_meant = input.is_some_and(|compared| sentence.ends_with_number(compared.number))
         || sentence.forbids_a_tool()

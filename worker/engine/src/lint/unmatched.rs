@@ -4,7 +4,7 @@ use super::finding::{Finding, Severity};
 use super::known_tools::{KnownTools, allows_unmatched};
 use crate::condition::Signature;
 use crate::core_tools;
-use crate::rules::guardrail::reads_as_tool;
+use crate::rules::guardrail::{may_be_name, reads_as_tool};
 use bloomery_crds::nearest::{is_near, nearest, nearest_prefix};
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, ToolInput};
 
@@ -79,7 +79,7 @@ pub(super) fn unnamed_argument(
 }
 
 /// Finds blocked names that match no tool. Authors block tools that some versions of a server have, so this is an error only if the
-/// name is nearly that of a tool. A core tool that no Job has may be blocked in any case.
+/// name is nearly that of a tool, or if no tool can have it. A core tool that no Job has may be blocked in any case.
 fn unmatched_blocks(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
     let blocked = policy.tools.iter().flat_map(|tools| &tools.blocked).enumerate();
     let core = core_tools::names();
@@ -89,7 +89,7 @@ fn unmatched_blocks(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Ve
         let path = format!("spec.policy.tools.blocked[{at}]");
         let finding = unmatched(path, name, spec, known)?;
         let is_near = nearest(name.trim_end_matches('*'), known.names()).is_some();
-        Some(if is_near || near_prefix(name, known).is_some() {
+        Some(if is_near || near_prefix(name, known).is_some() || !may_be_name(name) {
             finding
         } else {
             Finding { severity: Severity::Warning, ..finding }
@@ -211,7 +211,8 @@ fn unmatched_steps(policy: &Policy, known: &KnownTools) -> Vec<Finding> {
     let unmatched = steps.filter(|(_, step)| known.matching(step).next().is_none());
     let finding = |(path, step): (String, &String)| {
         let near = nearest(step, known.names());
-        let is_meant_as_tool = step.ends_with('*') || near.is_some() && reads_as_tool(step);
+        let is_pattern = step.contains('*') && !step.contains(char::is_whitespace);
+        let is_meant_as_tool = is_pattern || near.is_some() && reads_as_tool(step);
         if known.is_complete() && is_meant_as_tool && policy.allow_unmatched != Some(true) {
             let message = format!("no tool of the MCP server matches {step:?}, so subgoal_done could close the step");
             return Some(with_remedy(Finding::error(path, message), step, known));

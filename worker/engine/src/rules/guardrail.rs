@@ -233,9 +233,18 @@ pub(crate) fn asks_for_approval(verb: &str, approval: &str) -> bool {
 /// a capital letter within. Other words may be prose, also `JavaScript`.
 pub(crate) fn reads_as_tool(word: &str) -> bool {
     let is_hump = |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
-    let is_name = word.chars().all(|c| c.is_alphanumeric() || "_-./*".contains(c));
     let is_camel_case = word.starts_with(|c: char| c.is_ascii_lowercase()) && word.as_bytes().windows(2).any(is_hump);
-    is_name && (word.contains(['_', '*']) || is_camel_case)
+    may_be_name(word) && (word.contains(['_', '*']) || is_camel_case)
+}
+
+/// Returns whether a tool may have this name, or one that a pattern with `*` matches.
+pub(crate) fn may_be_name(word: &str) -> bool {
+    word.chars().all(is_part_of_name)
+}
+
+/// Returns whether a name, or a pattern with `*`, may have this character.
+pub(crate) fn is_part_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_-./*".contains(c)
 }
 
 /// Returns the list that the first word of a sentence names, and the other words.

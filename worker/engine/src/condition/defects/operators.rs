@@ -40,10 +40,13 @@ impl Inference<'_> {
         let (left, right) = (of_left.kinds, of_right.kinds);
         let is_list = right.may_be(Kinds::LIST) && !right.may_be(Kinds::MAP);
         let items = of_right.item().kinds;
-        if operator == Operator::In && is_list && !left.may_be(items) {
+        if operator == Operator::In
+            && is_list
+            && let Some(result) = constant_equality(left, items, false)
+        {
             let list =
                 if is_named_list { "a list of strings".to_owned() } else { format!("a list whose items are {items}") };
-            self.found.defects.push(Defect::Constant(format!("{left} in {list} is always false")));
+            self.found.defects.push(Defect::Constant(format!("{left} in {list} {result}")));
             return Kinds::BOOL;
         }
         self.operator(operator, left, right)
@@ -128,9 +131,8 @@ impl Inference<'_> {
         let common = left & right;
         let computed = match operator {
             Operator::Equal | Operator::Unequal => {
-                if common.is_none() {
-                    let always = operator == Operator::Unequal;
-                    self.found.defects.push(Defect::Constant(format!("{left} {operator} {right} is always {always}")));
+                if let Some(result) = constant_equality(left, right, operator == Operator::Unequal) {
+                    self.found.defects.push(Defect::Constant(format!("{left} {operator} {right} {result}")));
                 }
                 return Kinds::BOOL;
             }
@@ -251,6 +253,17 @@ impl Inference<'_> {
             }
         }
     }
+}
+
+/// Describes the result of a comparison of two values for equality, if they have no common type but null. `unequal` is the result for two
+/// values of different types.
+fn constant_equality(left: Kinds, right: Kinds, unequal: bool) -> Option<String> {
+    let common = left & right;
+    if common.is_none() {
+        return Some(format!("is always {unequal}"));
+    }
+    let is_null = left == Kinds::NULL || right == Kinds::NULL;
+    (common == Kinds::NULL && !is_null).then(|| format!("is {} only if both are null", !unequal))
 }
 
 fn is_scalar(node: &Node) -> bool {

@@ -102,6 +102,12 @@ fn a_part_that_never_has_a_value_is_reported_once(#[case] text: &str, #[case] se
 #[case::unequal("name != 5", "a string != a number is always true")]
 #[case::a_number_in_a_list("amount in lists.x", "a number in a list of strings is always false")]
 #[case::a_list_in_a_list("items in lists.x", "a list in a list of strings is always false")]
+#[case::two_arguments("amount == name", "a number == a string is true only if both are null")]
+#[case::two_unequal_arguments("items != name", "a list != a string is false only if both are null")]
+#[case::arguments_in_a_list(
+    "amount in [name, name]",
+    "a number in a list whose items are a string is true only if both are null"
+)]
 fn a_part_that_is_always_the_same_is_reported(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(defects(text), [Defect::Constant(sentence.into())]);
 }
@@ -160,6 +166,14 @@ fn any_other_field_is_possible(#[case] text: &str) {
 #[case::an_item("tags.exists(t, t == 5)", "a string == a number is always false")]
 #[case::a_number_in_a_list_of_texts("5 in tags", "a number in a list whose items are a string is always false")]
 #[case::an_item_of_a_named_list("lists.x.exists(t, t == 5)", "a string == a number is always false")]
+#[case::an_item_and_a_field(
+    "recipients.exists(r, r.email == address.zip)",
+    "a string == a number is true only if both are null"
+)]
+#[case::a_field_in_a_list(
+    "address.zip in tags",
+    "a number in a list whose items are a string is true only if both are null"
+)]
 fn types_within_arguments_are_checked(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(examine(text, &listed()).defects, [Defect::Constant(sentence.into())]);
 }

@@ -1,6 +1,6 @@
 //! Words that seem to name a tool which does not exist.
 
-use crate::rules::guardrail::{is_filler, is_use, reads_as_tool};
+use crate::rules::guardrail::{after_prohibition, asks_for_approval, is_filler, is_use, reads_as_tool};
 use bloomery_crds::nearest::{has_same_letters, is_near, nearest};
 use std::collections::BTreeSet;
 
@@ -25,6 +25,19 @@ impl Misspelt<'_> {
     }
 }
 
+/// Returns the word that a sentence forbids or holds, if it means several tools: `send_money,send_email` of
+/// `Never call send_money,send_email`. `begins_as_tool` says whether a word is no name, and begins as that of a tool.
+pub(super) fn several<'a>(words: &[&'a str], begins_as_tool: impl Fn(&str) -> bool) -> Option<Misspelt<'a>> {
+    let words = after_prohibition(words).unwrap_or(words);
+    let words = match words {
+        [rest @ .., needs, approval] if asks_for_approval(needs, approval) => rest,
+        _ => words,
+    };
+    let mut names = words.iter().copied().filter(|word| !is_use(word) && !is_filler(word));
+    let word = names.next().filter(|word| names.next().is_none() && begins_as_tool(word))?;
+    Some(Misspelt { word, near: None, is_certain: true })
+}
+
 /// Returns the first word of a sentence that seems to name a tool, but is none. `forbids` says whether the sentence forbids something,
 /// and `is_known` whether a word is the name of a tool or of an argument.
 pub(super) fn find<'a>(
@@ -42,10 +55,14 @@ pub(super) fn find<'a>(
     spaced.or_else(|| one_word(words, tools, is_alone, is_known))
 }
 
-/// Returns the tool whose name ends the sentence, written with blanks after a word such as `use`: `send_money` of `Never call send money`.
+/// Returns the tool whose name is written with blanks after a word such as `use`, or alone: `send_money` of `Never call send money` and
+/// `Never send money`.
 fn with_blanks<'a>(words: &[&'a str], tools: &BTreeSet<&'a str>) -> Option<&'a str> {
-    let verb = words.iter().rposition(|word| is_use(word))?;
-    let name: Vec<&str> = words.get(verb + 1..)?.iter().copied().filter(|word| !is_filler(word)).collect();
+    let name = match words.iter().rposition(|word| is_use(word)) {
+        Some(verb) => words.get(verb + 1..)?,
+        None => after_prohibition(words).unwrap_or(words),
+    };
+    let name: Vec<&str> = name.iter().copied().filter(|word| !is_filler(word)).collect();
     let letters = name.concat();
     let mut same = tools.iter().copied().filter(|tool| has_same_letters(&letters, tool));
     same.next().filter(|_| name.len() > 1)

@@ -54,6 +54,34 @@ fn a_limit_that_is_not_enforced_is_an_error_with_the_form_to_write(#[case] rule:
     assert!(finding.hint.as_ref().unwrap().contains(form), "{finding:?}");
 }
 
+/// Words that mean tools, and are the name of none, would protect nothing.
+#[rstest]
+#[case::a_comma("issue_refund,get_order")]
+#[case::a_bar("Never call issue_refund|get_order")]
+#[case::after_use("Never use issue_refund,get_order")]
+#[case::prefixes("issue_*|get_*")]
+#[case::braces("{issue_refund,get_order}")]
+#[case::a_brace_within("issue_{refund,order}")]
+#[case::an_expression("issue_[a-z]+")]
+#[case::a_beginning("^issue")]
+#[case::held("issue_refund,get_order requires approval")]
+#[case::blanks("Never issue refund")]
+#[case::blanks_alone("issue refund")]
+fn words_that_mean_tools_and_name_none_are_an_error(#[case] rule: &str) {
+    let found = findings(rule);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.severity, finding.path.as_str()), (Severity::Error, "spec.policy.guardrails.never[0]"));
+}
+
+#[rstest]
+#[case::a_genitive("Never show issue_refund's result to others")]
+#[case::words_with_marks("Never promise refunds/credits")]
+#[case::short("Never go,stop")]
+fn words_of_prose_are_no_error(#[case] rule: &str) {
+    let found = findings(rule);
+    assert!(found.iter().all(|finding| finding.severity == Severity::Warning), "{found:?}");
+}
+
 /// An object is no number, so the form to write has the name of another argument.
 #[test]
 fn the_form_to_write_does_not_compare_an_object() {

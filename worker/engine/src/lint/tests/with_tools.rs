@@ -39,6 +39,16 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     json!({"tools": {"blocked": ["sned_*"]}}), "spec.policy.tools.blocked[0]",
     "no tool of the MCP server matches \"sned_*\": the rule protects nothing", Some("did you mean \"send_*\"?")
 )]
+#[case::a_blocked_pattern_that_no_tool_has(
+    json!({"tools": {"blocked": ["delete_all|trade"]}}), "spec.policy.tools.blocked[0]",
+    "no tool of the MCP server matches \"delete_all|trade\": the rule protects nothing",
+    Some("correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true")
+)]
+#[case::a_pattern_as_a_step(
+    json!({"workflows": [{"name": "w", "required": true, "steps": ["s*l"]}]}), "spec.policy.workflows[0].steps[0]",
+    "no tool of the MCP server matches \"s*l\", so subgoal_done could close the step",
+    Some("correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true")
+)]
 #[case::a_prefix(
     json!({"approvals": [{"toolId": "trade_*"}]}), "spec.policy.approvals[0].toolId",
     "no tool of the MCP server matches \"trade_*\": the rule protects nothing",
