@@ -47,11 +47,8 @@ pub(super) fn find<'a>(
     is_known: impl Fn(&str) -> bool,
 ) -> Option<Misspelt<'a>> {
     let is_alone = words.len() == 1;
-    let spaced = with_blanks(words, tools).filter(|_| forbids).map(|tool| Misspelt {
-        word: tool,
-        near: Some(tool),
-        is_certain: true,
-    });
+    let spaced = if forbids { with_blanks(words, tools) } else { None };
+    let spaced = spaced.map(|tool| Misspelt { word: tool, near: Some(tool), is_certain: true });
     spaced.or_else(|| one_word(words, tools, is_alone, is_known))
 }
 
@@ -63,9 +60,13 @@ fn with_blanks<'a>(words: &[&'a str], tools: &BTreeSet<&'a str>) -> Option<&'a s
         None => after_prohibition(words).unwrap_or(words),
     };
     let name: Vec<&str> = name.iter().copied().filter(|word| !is_filler(word)).collect();
+    if name.len() < 2 {
+        return None;
+    }
     let letters = name.concat();
-    let mut same = tools.iter().copied().filter(|tool| has_same_letters(&letters, tool));
-    same.next().filter(|_| name.len() > 1)
+    // Most sentences are longer than every name, and the comparison takes long.
+    let length = letters.chars().filter(|c| c.is_alphanumeric()).count();
+    tools.iter().copied().find(|tool| tool.len() >= length && has_same_letters(&letters, tool))
 }
 
 /// Returns the first word that seems to name a tool.

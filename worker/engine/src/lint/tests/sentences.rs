@@ -18,6 +18,13 @@ fn findings(rule: &str) -> Vec<Finding> {
     skill(&serde_json::from_value(spec).unwrap(), listed)
 }
 
+/// Returns the only finding about a Skill with a sentence under `never`.
+fn only_finding(rule: &str) -> Finding {
+    let found = findings(rule);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    finding.clone()
+}
+
 #[rstest]
 #[case::an_amount("Never refund over 500", "{toolId: refund, when: \"amount > 500\", action: deny}")]
 #[case::a_currency("Never refund more than $500.", "{toolId: refund, when: \"amount > 500\", action: deny}")]
@@ -48,8 +55,7 @@ fn findings(rule: &str) -> Vec<Finding> {
 #[case::a_tool_in_the_place_of_its_argument("Never refund > 500", "write toolId and when in spec.policy.approvals")]
 #[case::any_tool("Never call any tool", "write \"*\" as the whole rule under never")]
 fn a_limit_that_is_not_enforced_is_an_error_with_the_form_to_write(#[case] rule: &str, #[case] form: &str) {
-    let found = findings(rule);
-    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    let finding = only_finding(rule);
     assert_eq!((finding.severity, finding.path.as_str()), (Severity::Error, "spec.policy.guardrails.never[0]"));
     assert!(finding.hint.as_ref().unwrap().contains(form), "{finding:?}");
 }
@@ -68,8 +74,7 @@ fn a_limit_that_is_not_enforced_is_an_error_with_the_form_to_write(#[case] rule:
 #[case::blanks("Never issue refund")]
 #[case::blanks_alone("issue refund")]
 fn words_that_mean_tools_and_name_none_are_an_error(#[case] rule: &str) {
-    let found = findings(rule);
-    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    let finding = only_finding(rule);
     assert_eq!((finding.severity, finding.path.as_str()), (Severity::Error, "spec.policy.guardrails.never[0]"));
 }
 
@@ -103,8 +108,7 @@ fn the_form_to_write_does_not_compare_an_object() {
 #[case::an_order("Never promise a refund before issue_refund has succeeded")]
 #[case::an_amount_in_an_order("Never refund over 500 before get_order has succeeded")]
 fn a_sentence_for_the_model_that_names_a_tool_is_a_warning(#[case] rule: &str) {
-    let found = findings(rule);
-    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    let finding = only_finding(rule);
     assert_eq!(finding.severity, Severity::Warning);
     assert!(finding.message.ends_with("but is not enforced: it is only text in the prompt"), "{finding:?}");
 }
