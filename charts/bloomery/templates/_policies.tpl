@@ -118,19 +118,22 @@ matchConstraints:
       operations: [CREATE, UPDATE]
       resources: [pods, pods/*, bindings]
       scope: Namespaced
-validations:
-  - expression: >-
-      request.userInfo.username == {{ include "bloomery.operatorUser" . | squote }}
-      || (request.operation == 'UPDATE' && ['bloomery.dev/job', 'bloomery.dev/attempt'].all(label,
-      object.metadata.?labels[?label] == oldObject.metadata.?labels[?label]))
-    message: only the operator may create a pod with the label bloomery.dev/job, or change that label and bloomery.dev/attempt
-    reason: Forbidden
+# The kubelet often writes the status of a pod. For a request that these expressions skip, the API server evaluates no other one.
+matchConditions:
   # Another image would run with the token, the Secrets and the memory of the worker. These are the fields of containers that an update can change.
-  - expression: >-
-      request.operation != 'UPDATE' || (object.spec.containers.map(container, container.image) == oldObject.spec.containers.map(container, container.image)
-      && object.spec.?initContainers == oldObject.spec.?initContainers
-      && object.spec.?ephemeralContainers == oldObject.spec.?ephemeralContainers)
-    message: nobody may change the images of a worker pod, or add containers to it
+  - name: is-creation-by-others-or-changes-the-worker
+    expression: >-
+      request.operation == 'CREATE' ? request.userInfo.username != {{ include "bloomery.operatorUser" . | squote }}
+      : (['bloomery.dev/job', 'bloomery.dev/attempt'].exists(label, object.metadata.?labels[?label] != oldObject.metadata.?labels[?label])
+      || object.spec.containers.map(container, container.image) != oldObject.spec.containers.map(container, container.image)
+      || object.spec.?initContainers != oldObject.spec.?initContainers
+      || object.spec.?ephemeralContainers != oldObject.spec.?ephemeralContainers)
+validations:
+  - expression: request.operation != 'CREATE'
+    message: only the operator may create a pod with the label bloomery.dev/job
+    reason: Forbidden
+  - expression: request.operation == 'CREATE'
+    message: nobody may change the labels bloomery.dev/job and bloomery.dev/attempt or the images of a worker pod, or add containers to it
     reason: Forbidden
 {{- end }}
 
@@ -151,10 +154,11 @@ matchConstraints:
       operations: [CREATE]
       resources: [serviceaccounts/token]
       scope: Namespaced
+matchConditions:
+  - name: is-for-the-operator
+    expression: has(object.spec.audiences) && 'bloomery' in object.spec.audiences
 validations:
-  - expression: >-
-      !has(object.spec.audiences) || !('bloomery' in object.spec.audiences)
-      || (has(request.userInfo.groups) && 'system:nodes' in request.userInfo.groups)
+  - expression: has(request.userInfo.groups) && 'system:nodes' in request.userInfo.groups
     message: only a kubelet may request a token of the audience bloomery, with which a worker reports
     reason: Forbidden
 {{- end }}

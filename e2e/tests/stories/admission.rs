@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 /// The order whose refund the supervisor has to approve.
 const ORDER: &str = "A-443";
 
+/// The start of the message that refuses a change of a worker pod.
+const REFUSED_CHANGE: &str =
+    "nobody may change the labels bloomery.dev/job and bloomery.dev/attempt or the images of a worker pod";
+
 /// Returns the message of the refusal. Fails if the API server accepted the request.
 fn refused<T>(answer: kube::Result<T>) -> String {
     match answer {
@@ -64,12 +68,12 @@ async fn a_pod_that_the_operator_did_not_create_is_never_adopted() {
         let label = json!({"metadata": {"labels": {names::LABEL_JOB: job.name}}});
         let (parameters, patch) = (PatchParams::default(), Patch::Merge(&label));
         let api = tenant.api::<Pod>();
-        assert!(refused(api.patch(&forged.name_any(), &parameters, &patch).await).contains("change that label"));
-        assert!(refused(api.patch_status(&forged.name_any(), &parameters, &patch).await).contains("change that label"));
+        assert!(refused(api.patch(&forged.name_any(), &parameters, &patch).await).contains(REFUSED_CHANGE));
+        assert!(refused(api.patch_status(&forged.name_any(), &parameters, &patch).await).contains(REFUSED_CHANGE));
 
         let image = json!({"spec": {"containers": [{"name": "worker", "image": "localhost/other:1"}]}});
         let changed = api.patch(&first.name_any(), &parameters, &Patch::Strategic(&image)).await;
-        assert!(refused(changed).contains("nobody may change the images of a worker pod"));
+        assert!(refused(changed).contains(REFUSED_CHANGE));
 
         let approval = tenant.approval_for(&job, "supervisor").await;
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;

@@ -72,12 +72,16 @@ pub struct ShippedPolicy {
 /// When a policy in the chart changes, its test fails. If the earlier policies were as strict as the new ones, add the new digests
 /// here and to [`SERVICE_ACCOUNTS_MAY_DECIDE`], as the first ones. If they were not, replace the earlier digests: open calls are then
 /// asked again.
-pub(super) const SERVICE_ACCOUNTS_REFUSED: [&str; 1] =
-    ["sha256:d7acf548b1676886f6d3cb24851e5a041742c4dd7de5a4a750ef6808d6443c88"];
+pub(super) const SERVICE_ACCOUNTS_REFUSED: [&str; 2] = [
+    "sha256:3f3071000ce64d6bc3118a64fb2179192b308850e67504f0527761bea9294ec9",
+    "sha256:d7acf548b1676886f6d3cb24851e5a041742c4dd7de5a4a750ef6808d6443c88",
+];
 
 /// The digests of the policies with `refuseServiceAccounts: false`, of the same versions.
-const SERVICE_ACCOUNTS_MAY_DECIDE: [&str; 1] =
-    ["sha256:9136add6567893ca819365da03641c41e75c939693053294ade87b337524d88b"];
+const SERVICE_ACCOUNTS_MAY_DECIDE: [&str; 2] = [
+    "sha256:e1ff39b276fb4f26b3aa7623d4abe4d429f5bb48025924311ab59c965fe87179",
+    "sha256:9136add6567893ca819365da03641c41e75c939693053294ade87b337524d88b",
+];
 
 /// Returns the digests of the known policies that are at least as strict as these. A decision that was made under such policies stays
 /// valid after an upgrade.
