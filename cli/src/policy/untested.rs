@@ -36,7 +36,7 @@ fn refused_by_schema(call: &TestedCall, skill: &SkillSpec, reasons: &[RulingReas
 }
 
 fn unknown_name(call: &TestedCall, skill: &SkillSpec, tools: &[ListedTool]) -> Option<String> {
-    let core = core_tools::definitions();
+    let core: Vec<_> = core_tools::definitions(|_| true).collect();
     let of_core = core.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
     let known: Vec<(&str, &Value)> =
         tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema)).chain(of_core).collect();

@@ -66,26 +66,38 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
         .collect()
 }
 
-/// Returns the definitions of all core tools, including those for resources that the Job does not bind. The schemas name no resource, no
-/// method and no feature, and accept each.
-pub fn definitions() -> Vec<CatalogueTool> {
-    let mut tools = vec![workflow::subgoal_done(), focus::focus_read(), people::ask_user()];
-    tools.extend(files::definitions(&[], &[]));
-    tools.extend([http::http_get(&[]), http::http_request(&[])]);
-    tools.extend([memory::memory_read(), memory::memory_write()]);
-    tools.extend([skill_texts::skill_doc(), skill_texts::apply_feature(&[]), use_skill::use_skill()]);
-    tools
+/// Builds the definition of a core tool.
+type Builder = fn() -> CatalogueTool;
+
+/// The name of each core tool, and its definition for rules: the schema names no resource, no method and no feature, and accepts each.
+const DEFINITIONS: [(&str, Builder); 16] = [
+    (SUBGOAL_DONE, workflow::subgoal_done),
+    (FOCUS_READ, focus::focus_read),
+    (ASK_USER, people::ask_user),
+    (USE_SKILL, use_skill::use_skill),
+    (files::READ_FILE, || files::read_file(&[])),
+    (files::LIST_FILES, || files::list_files(&[])),
+    (files::SEARCH_FILES, || files::search_files(&[])),
+    (files::WRITE_FILE, || files::write_file(&[])),
+    (files::EDIT_FILE, || files::edit_file(&[])),
+    (files::APPLY_PATCH, || files::apply_patch(&[])),
+    (http::HTTP_GET, || http::http_get(&[])),
+    (http::HTTP_REQUEST, || http::http_request(&[])),
+    (MEMORY_READ, memory::memory_read),
+    (MEMORY_WRITE, memory::memory_write),
+    (SKILL_DOC, skill_texts::skill_doc),
+    (APPLY_FEATURE, || skill_texts::apply_feature(&[])),
+];
+
+/// Returns the definitions of the core tools whose name `is_wanted` accepts, including those for resources that the Job does not bind. The
+/// schemas name no resource, no method and no feature, and accept each.
+pub fn definitions(is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = CatalogueTool> {
+    DEFINITIONS.into_iter().filter(move |(name, _)| is_wanted(name)).map(|(_, definition)| definition())
 }
 
 /// Returns the names of all core tools, including those for resources that the Job does not bind.
 pub fn names() -> Vec<&'static str> {
-    [SUBGOAL_DONE, FOCUS_READ, ASK_USER, USE_SKILL]
-        .into_iter()
-        .chain(files::NAMES)
-        .chain(http::NAMES)
-        .chain(memory::NAMES)
-        .chain(skill_texts::NAMES)
-        .collect()
+    DEFINITIONS.map(|(name, _)| name).to_vec()
 }
 
 #[cfg(test)]

@@ -43,14 +43,14 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
         bound.map(|resource| resource.name.as_str()).collect()
     };
     let (readable, writable) = (bound_names(false), bound_names(true));
-    let has_resource = |tool: &CatalogueTool| if tool.read_only { !readable.is_empty() } else { !writable.is_empty() };
-    definitions(&readable, &writable).into_iter().filter(has_resource).collect()
-}
-
-/// Returns the tools that read the file systems `readable` and write the file systems `writable`.
-pub(super) fn definitions(readable: &[&str], writable: &[&str]) -> Vec<CatalogueTool> {
-    let reading = [read_file(readable), list_files(readable), search_files(readable)];
-    reading.into_iter().chain([write_file(writable), edit_file(writable), apply_patch(writable)]).collect()
+    let mut tools = Vec::new();
+    if !readable.is_empty() {
+        tools.extend([read_file(&readable), list_files(&readable), search_files(&readable)]);
+    }
+    if !writable.is_empty() {
+        tools.extend([write_file(&writable), edit_file(&writable), apply_patch(&writable)]);
+    }
+    tools
 }
 
 /// Returns the schema of a tool's arguments: the resource, which is required if there are several, and the other arguments.
@@ -64,7 +64,7 @@ fn schema(resources: &[&str], required: &[&str], properties: Value) -> Value {
     json!({"type": "object", "required": required, "additionalProperties": false, "properties": all})
 }
 
-fn read_file(resources: &[&str]) -> CatalogueTool {
+pub(super) fn read_file(resources: &[&str]) -> CatalogueTool {
     core_tool(
         READ_FILE,
         "Reads a text file, or a part of it. The result ends with a note in brackets: which lines it has, and how to \
@@ -83,7 +83,7 @@ fn read_file(resources: &[&str]) -> CatalogueTool {
     )
 }
 
-fn list_files(resources: &[&str]) -> CatalogueTool {
+pub(super) fn list_files(resources: &[&str]) -> CatalogueTool {
     core_tool(
         LIST_FILES,
         "Lists files and directories, level by level. Directories end in /. The content of version control \
@@ -103,7 +103,7 @@ fn list_files(resources: &[&str]) -> CatalogueTool {
     )
 }
 
-fn search_files(resources: &[&str]) -> CatalogueTool {
+pub(super) fn search_files(resources: &[&str]) -> CatalogueTool {
     core_tool(
         SEARCH_FILES,
         "Finds the lines of text files that match. Version control files are searched only if path names them.",
@@ -125,7 +125,7 @@ fn search_files(resources: &[&str]) -> CatalogueTool {
     )
 }
 
-fn write_file(resources: &[&str]) -> CatalogueTool {
+pub(super) fn write_file(resources: &[&str]) -> CatalogueTool {
     core_tool(
         WRITE_FILE,
         "Writes a whole file: creates it, or replaces its content.",
@@ -142,7 +142,7 @@ fn write_file(resources: &[&str]) -> CatalogueTool {
     )
 }
 
-fn edit_file(resources: &[&str]) -> CatalogueTool {
+pub(super) fn edit_file(resources: &[&str]) -> CatalogueTool {
     core_tool(
         EDIT_FILE,
         "Replaces a text that occurs exactly once in a file. Include enough surrounding lines to make it unique.",
@@ -159,7 +159,7 @@ fn edit_file(resources: &[&str]) -> CatalogueTool {
     )
 }
 
-fn apply_patch(resources: &[&str]) -> CatalogueTool {
+pub(super) fn apply_patch(resources: &[&str]) -> CatalogueTool {
     core_tool(
         APPLY_PATCH,
         "Applies a unified diff of one or several files, completely or not at all. --- /dev/null creates a file, +++ \

@@ -12,9 +12,6 @@ pub const MEMORY_READ: &str = "memory_read";
 /// Replaces a note.
 pub const MEMORY_WRITE: &str = "memory_write";
 
-/// The tools of this family.
-pub(super) const NAMES: [&str; 2] = [MEMORY_READ, MEMORY_WRITE];
-
 /// Returns the tools that the Skill's use of the bank allows. A Skill that may only read gets no tool as long as there is no note.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     match run.skill.bank() {

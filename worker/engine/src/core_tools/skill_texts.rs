@@ -18,9 +18,6 @@ pub const SKILL_DOC: &str = "skill_doc";
 /// Reads a feature, which the agent then applies.
 pub const APPLY_FEATURE: &str = "apply_feature";
 
-/// The tools of this family.
-pub(super) const NAMES: [&str; 2] = [SKILL_DOC, APPLY_FEATURE];
-
 /// The longest reference to a section, in characters.
 const MAX_REFERENCE_CHARS: usize = 256;
 

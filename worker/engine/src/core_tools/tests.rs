@@ -273,6 +273,9 @@ fn every_core_tool_is_known_by_name_and_has_a_schema_that_compiles() {
     known.sort_unstable();
     given.sort_unstable();
     assert_eq!(given, known);
+    let mut defined: Vec<String> = definitions(|_| true).map(|tool| tool.name).collect();
+    defined.sort_unstable();
+    assert_eq!(defined, known);
     for tool in &tools {
         let fault = Schema::compile(&tool.input_schema).first_error(&json!({"unheard_of": 1})).unwrap();
         assert!(!fault.contains("cannot be used"), "{}: {fault}", tool.name);

@@ -157,8 +157,7 @@ fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
         _ if core_tools::files::NAMES.contains(&name) => declares(ResourceType::Filesystem),
         _ => true,
     };
-    let tools = core_tools::definitions().into_iter().filter(|tool| can_have(&tool.name));
-    tools.map(|tool| (tool.name, tool.input_schema)).collect()
+    core_tools::definitions(can_have).map(|tool| (tool.name, tool.input_schema)).collect()
 }
 
 /// Returns whether an argument in a schema may have fields that the schema does not list. Further arguments do not count: a rule needs an
