@@ -60,9 +60,9 @@ pub(super) fn next_step(facts: &Facts<'_>) -> Step {
         // No Job has ever written to it.
         _ => return Step::Release(None),
     }
-    let has_ended = pod.is_some_and(|pod| phase(pod) == Some("Succeeded"));
+    let has_removed = pod.and_then(removal);
     let left = MAX_DURATION - *elapsed;
-    if left <= SignedDuration::ZERO && !has_ended {
+    if left <= SignedDuration::ZERO && has_removed != Some(true) {
         let why = match (unfinished.first(), pod) {
             (Some(_), _) => format!("these did not end within five minutes: {}", unfinished.join(", ")),
             (None, Some(pod)) => format!("the pod {} did not end within five minutes", pod_name(pod)),
@@ -73,16 +73,19 @@ pub(super) fn next_step(facts: &Facts<'_>) -> Step {
     if !unfinished.is_empty() {
         return Step::Wait;
     }
-    match pod {
-        None => Step::Create(left),
-        Some(pod) if has_ended => Step::Release(remark(pod)),
-        Some(pod) if phase(pod) == Some("Failed") && pod.metadata.deletion_timestamp.is_none() => Step::Recreate,
-        Some(_) => Step::Wait,
+    match (pod, has_removed) {
+        (None, _) => Step::Create(left),
+        (Some(pod), Some(true)) => Step::Release(remark(pod)),
+        (Some(pod), Some(false)) if pod.metadata.deletion_timestamp.is_none() => Step::Recreate,
+        (Some(_), _) => Step::Wait,
     }
 }
 
-fn phase(pod: &Pod) -> Option<&str> {
-    pod.status.as_ref()?.phase.as_deref()
+/// Returns whether the pod has removed the directory; `None` until it has ended. The phase of a pod never ends while a container runs that a
+/// webhook injected, so the container that removes the directory counts.
+fn removal(pod: &Pod) -> Option<bool> {
+    let has_succeeded = || pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Succeeded");
+    pod::has_ended(pod).then(|| pod::worker_end(pod).map_or_else(has_succeeded, |end| end.exit_code == 0))
 }
 
 fn pod_name(pod: &Pod) -> &str {
@@ -99,21 +102,34 @@ fn remark(pod: &Pod) -> Option<String> {
 mod tests {
     use super::*;
     use rstest::rstest;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn claim(phase: &str) -> PersistentVolumeClaim {
         serde_json::from_value(json!({"metadata": {"name": MEMORY_CLAIM}, "status": {"phase": phase}})).unwrap()
     }
 
-    fn pod(phase: &str, message: &str) -> Pod {
-        let terminated: Value = json!({"exitCode": 0, "message": message});
+    /// A pod in a phase. Its container has ended if `exit_code` has a value.
+    fn pod_with(phase: &str, exit_code: Option<i32>, message: &str) -> Pod {
+        let state = match exit_code {
+            None => json!({}),
+            Some(code) => json!({"terminated": {"exitCode": code, "message": message}}),
+        };
         serde_json::from_value(json!({
             "metadata": {"name": "orders-memory-u-ski"},
             "status": {"phase": phase, "containerStatuses": [
-                {"name": "worker", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": {"terminated": terminated}},
+                {"name": "worker", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state},
             ]},
         }))
         .unwrap()
+    }
+
+    fn pod(phase: &str, message: &str) -> Pod {
+        let exit_code = match phase {
+            "Succeeded" => Some(0),
+            "Failed" => Some(1),
+            _ => None,
+        };
+        pod_with(phase, exit_code, message)
     }
 
     fn facts<'a>(claim: Option<&'a PersistentVolumeClaim>, pod: Option<&'a Pod>) -> Facts<'a> {
@@ -148,6 +164,19 @@ mod tests {
         assert_eq!(next_step(&facts(Some(&bound), Some(&pod("Succeeded", "")))), Step::Release(None));
         let emptied = pod("Succeeded", "the empty directory orders stays\n");
         assert_eq!(stays(&next_step(&facts(Some(&bound), Some(&emptied)))), "the empty directory orders stays");
+    }
+
+    #[rstest]
+    #[case::removed("Running", Some(0), Step::Release(None))]
+    #[case::failed("Running", Some(1), Step::Recreate)]
+    #[case::evicted("Failed", None, Step::Recreate)]
+    fn the_end_of_the_container_counts_and_not_the_phase(
+        #[case] phase: &str,
+        #[case] exit_code: Option<i32>,
+        #[case] expected: Step,
+    ) {
+        let bound = claim("Bound");
+        assert_eq!(next_step(&facts(Some(&bound), Some(&pod_with(phase, exit_code, "")))), expected);
     }
 
     #[test]
