@@ -7,7 +7,8 @@ use crate::limits::EffectiveLimits;
 use crate::nearest::{nearest, suggestion};
 use crate::v1alpha1::{Feature, FeatureExtension, Scripts, SkillSpec, Validation};
 
-/// The largest size of a Skill's documentation, features, notes and scripts together, in bytes. So an object stays below 96 KiB.
+/// The largest size of a Skill's documentation, features, notes, scripts and environment together, in bytes. So an object stays below
+/// 96 KiB.
 pub const MAX_TEXTS_BYTES: usize = 64 * 1024;
 
 /// Returns all faults of the features of a Skill, of their validation and of its texts.
@@ -88,18 +89,25 @@ fn size_fault(spec: &SkillSpec) -> Option<Fault> {
     let notes = spec.memory.iter().flat_map(|memory| &memory.notes);
     let scripts = spec.scripts.iter().flat_map(|scripts| &scripts.files);
     let bytes_of = |(name, text): (&String, &String)| name.len() + text.len();
+    let container = spec.mcp_server.as_ref().and_then(|server| server.container.as_ref());
+    let env = container.iter().flat_map(|container| &container.env);
     let texts = [
         ("spec.docs", spec.docs.as_ref().map_or(0, String::len)),
         ("spec.features", spec.features.iter().map(feature_bytes).sum()),
         ("spec.memory.notes", notes.map(bytes_of).sum()),
         ("spec.scripts.files", scripts.map(bytes_of).sum()),
+        (
+            "spec.mcpServer.container.env",
+            env.map(|set| set.name.len() + set.value.as_ref().map_or(0, String::len)).sum(),
+        ),
     ];
     let total: usize = texts.iter().map(|(_, bytes)| bytes).sum();
     let (path, _) = texts.into_iter().max_by_key(|(_, bytes)| *bytes)?;
     (total > MAX_TEXTS_BYTES).then(|| Fault {
         path: path.to_owned(),
         message: format!(
-            "docs, features, memory.notes and scripts.files have together {total} bytes, and the maximum is {MAX_TEXTS_BYTES}: shorten them"
+            "docs, features, memory.notes, scripts.files and mcpServer.container.env have together {total} bytes, and the maximum is \
+             {MAX_TEXTS_BYTES}: shorten them"
         ),
     })
 }
@@ -202,5 +210,9 @@ mod tests {
             faults.len() == 1 && faults[0].starts_with("spec.memory.notes: ") && faults[0].contains("65537"),
             "{faults:?}"
         );
+        let variables: Vec<_> =
+            (0..17).map(|at| json!({"name": format!("A{at}"), "value": "x".repeat(4_096)})).collect();
+        let faults = faults_of(&json!(null), &json!({"mcpServer": {"container": {"image": "a", "env": variables}}}));
+        assert!(faults.len() == 1 && faults[0].starts_with("spec.mcpServer.container.env: "), "{faults:?}");
     }
 }
