@@ -2,9 +2,9 @@
 
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::McpServer;
+use bloomery_crds::v1alpha1::{McpServer, Skill};
 use bloomery_e2e::harness::{
-    Shop, SkillDraft, Tenant, Turn, call, cluster, command, conversation, story, typed, until,
+    Shop, SkillDraft, Tenant, Turn, call, cluster, command, conversation, refund_of, story, typed, until,
 };
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
@@ -58,6 +58,34 @@ async fn a_drain_stops_a_single_server_and_one_of_two_at_a_time() {
         scaled.expect("others may set the replicas");
         assert_eq!(evict_one_of(tenant, 2).await, 0);
         skill.ready().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_running_job_uses_its_server_after_a_rolling_update() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17").hold(1, "updating")]).await;
+        tenant.skill("cs-tier-1").await.ready().await;
+        let job = tenant.job("updated").await;
+        shop.model.until_held("updating").await;
+        let resources = json!({"requests": {"cpu": "11m"}});
+        let change = Patch::Merge(json!({"spec": {"mcpServer": {"container": {"resources": resources}}}}));
+        let changed = tenant.api::<Skill>().patch("cs-tier-1", &PatchParams::default(), &change).await;
+        changed.expect("a server can be changed");
+        let is_replaced = |deployment: &Deployment| {
+            let (generation, status) = (deployment.metadata.generation, deployment.status.as_ref());
+            generation > Some(1)
+                && status.is_some_and(|status| {
+                    let replicas = (status.replicas, status.updated_replicas, status.available_replicas);
+                    status.observed_generation == generation && replicas == (Some(1), Some(1), Some(1))
+                })
+        };
+        let deployments = tenant.api::<Deployment>();
+        until(&deployments, &names::mcp_server("cs-tier-1"), "only the new server", is_replaced).await;
+        shop.model.release("updating").await;
+        job.succeeded().await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }

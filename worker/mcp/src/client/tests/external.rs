@@ -8,6 +8,8 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use bloomery_crds::run::{CaFile, CaObject, KeyFile, SecretHeader};
 use bloomery_testkit::local_server;
+use bloomery_testkit::tls::{self, TlsListener};
+use tokio::net::TcpListener;
 
 /// Starts a server that requires the header `Authorization: Bearer s3cret`.
 async fn protected_server() -> String {
@@ -55,14 +57,35 @@ async fn each_request_carries_the_headers_and_a_corrected_secret_takes_effect() 
     client.close().await;
 }
 
+/// A server whose certificate must be of the CA in this file.
+fn signed_by(path: &str) -> ExternalMcp {
+    let ca = CaFile { path: path.into(), object: CaObject::ConfigMap("corporate".into()), key: "ca.crt".into() };
+    ExternalMcp { headers: Vec::new(), ca: Some(ca) }
+}
+
+#[tokio::test]
+async fn a_server_is_called_over_tls_only_with_a_certificate_of_its_ca() {
+    let ((acceptor, ca), (_, other_ca)) = (tls::localhost(), tls::localhost());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/mcp", listener.local_addr().unwrap());
+    let router = ScriptedServer::answering_calls(|call| json(&done(call))).router();
+    tokio::spawn(async move { axum::serve(TlsListener::new(listener, acceptor), router).await });
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let client = || client_of(&url, &signed_by(file.path().to_str().unwrap()), "127.0.0.0/8");
+
+    std::fs::write(file.path(), other_ca).unwrap();
+    let error = client().list(LONG_TIMEOUT).await.unwrap_err().to_string();
+    assert!(error.contains("certificate"), "{error}");
+    std::fs::write(file.path(), ca).unwrap();
+    let trusting = client();
+    assert_eq!(trusting.list(LONG_TIMEOUT).await.unwrap().len(), TOOLS.len());
+    assert_eq!(call(&trusting, "echo", "{}").await, completed("done"));
+    trusting.close().await;
+}
+
 #[tokio::test]
 async fn a_server_without_its_certificates_is_not_asked() {
-    let ca = CaFile {
-        path: "/nonexistent/ca.crt".into(),
-        object: CaObject::ConfigMap("corporate".into()),
-        key: "ca.crt".into(),
-    };
-    let external = ExternalMcp { headers: Vec::new(), ca: Some(ca) };
+    let external = signed_by("/nonexistent/ca.crt");
     let client = client_of("https://tools.example/mcp", &external, "127.0.0.0/8");
     let error = client.list(LONG_TIMEOUT).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
