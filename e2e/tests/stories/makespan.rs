@@ -19,8 +19,9 @@ const AT_ONCE: usize = 32;
 /// The time limit of a measurement.
 const LIMIT: Duration = Duration::from_mins(30);
 
-/// The interval between two requests for the number of unfinished pods.
-const INTERVAL: Duration = Duration::from_millis(500);
+/// The interval between two requests for an unfinished object, for each object that was created. The API server needs 50 ms to find one
+/// among 5,000.
+const INTERVAL_FOR_EACH: Duration = Duration::from_micros(500);
 
 /// The label of what this module creates.
 const LABEL: &str = "bloomery.dev/e2e-batch";
@@ -45,13 +46,13 @@ pub async fn of_pods(tenant: &Tenant, worker: &Pod, count: usize) -> Duration {
         .map(|number| async move { tenant.create(bare(worker, &format!("bare-{number}"))).await });
     created.buffer_unordered(AT_ONCE).for_each(|_| async {}).await;
     let live = live_pods(&format!("{LABEL}=bare"));
-    patiently("the pods to end", async || has_none(tenant, &live).await.then_some(())).await;
+    patiently(count, "the pods to end", async || has_none(tenant, &live).await.then_some(())).await;
     let took = from.elapsed();
     let all = ListParams::default().labels(&format!("{LABEL}=bare"));
     let at_once = DeleteParams::default().grace_period(0);
     // The API server ends a request after a minute, and has deleted some of the pods until then.
     let pods = tenant.api::<Pod>();
-    patiently("the pods to be deleted", async || pods.delete_collection(&at_once, &all).await.ok()).await;
+    patiently(count, "the pods to be deleted", async || pods.delete_collection(&at_once, &all).await.ok()).await;
     took
 }
 
@@ -62,7 +63,7 @@ pub async fn of_jobs(tenant: &Tenant, count: usize) -> Duration {
         .map(|number| async move { tenant.job(&format!("many-{number}")).labelled(LABEL, "job").await });
     created.buffer_unordered(AT_ONCE).for_each(|_| async {}).await;
     let (live, ours) = (live_pods(names::LABEL_JOB), ListParams::default().labels(&format!("{LABEL}=job")));
-    let jobs = patiently("the Jobs to end", async || {
+    let jobs = patiently(count, "the Jobs to end", async || {
         // The API server selects the live pods. Only if there are none, all Jobs are listed.
         if !has_none(tenant, &live).await {
             return None;
@@ -93,7 +94,7 @@ pub async fn of_batch_jobs(tenant: &Tenant, worker: &Pod, count: usize) -> Durat
     let created = futures::stream::iter(jobs).map(|job| tenant.create(job));
     created.buffer_unordered(AT_ONCE).for_each(|_| async {}).await;
     let ours = ListParams::default().labels(&format!("{LABEL}=batch"));
-    patiently("the batch/v1 Jobs to end", async || {
+    patiently(count, "the batch/v1 Jobs to end", async || {
         let jobs = tenant.api::<BatchJob>().list(&ours).await.expect("batch/v1 Jobs can be listed").items;
         let ended = |job: &BatchJob| job.status.as_ref().is_some_and(|status| status.succeeded == Some(1));
         jobs.iter().all(ended).then_some(())
@@ -111,14 +112,15 @@ async fn has_none(tenant: &Tenant, selected: &ListParams) -> bool {
     tenant.api::<Pod>().list_metadata(selected).await.expect("pods can be listed").items.is_empty()
 }
 
-/// Polls `ask` until it returns a value.
-async fn patiently<T>(what: &str, ask: impl AsyncFn() -> Option<T>) -> T {
+/// Polls `ask` about this number of objects until it returns a value.
+async fn patiently<T>(count: usize, what: &str, ask: impl AsyncFn() -> Option<T>) -> T {
     let from = Instant::now();
+    let interval = INTERVAL_FOR_EACH * u32::try_from(count).unwrap_or(u32::MAX);
     loop {
         if let Some(found) = ask().await {
             return found;
         }
         assert!(from.elapsed() < LIMIT, "waited {LIMIT:?} for {what}");
-        sleep(INTERVAL).await;
+        sleep(interval).await;
     }
 }
