@@ -39,7 +39,7 @@ pub(super) fn render(job: &Job, decision: &DecisionState, command: &ClusterComma
     for condition in notable_conditions(status) {
         page.line("Condition", &format!("{}: {}", condition.reason, condition.message));
     }
-    if let Some(gates) = status.gates.as_ref().filter(|gates| **gates != Gates::default()) {
+    if let Some(gates) = status.gates.as_deref().filter(|gates| **gates != Gates::default()) {
         page.gates(gates);
     }
     add_model_requests(&mut page, status);

@@ -40,7 +40,7 @@ async fn a_refund_passes_every_gate() {
 
 fn assert_gates(status: &JobStatus) {
     let Gates { intent, pre_tool, finalization } =
-        status.gates.clone().expect("the status has the outcomes of the gates");
+        *status.gates.clone().expect("the status has the outcomes of the gates");
     assert_eq!(intent, None, "the Skill declares no intents");
     assert_eq!((pre_tool.allowed, pre_tool.denied), (3, 0));
     let ruled: Vec<(&str, Verdict)> =

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::job::fixtures as job_fixtures;
     use bloomery_crds::outcome::{OutcomeCode, Phase};
-    use bloomery_crds::v1alpha1::{JobResult, ParentJob, Reply, Usage};
+    use bloomery_crds::v1alpha1::{JobResult, ParentJob, Reply};
     use serde_json::{Value, json};
 
     fn trimmed<K: serde::de::DeserializeOwned + serde::Serialize>(trim: fn(&mut K), object: Value) -> Value {
@@ -312,7 +312,7 @@ mod tests {
         stored.spec.replies = vec![reply("be quick"), reply("stop")];
         let result = Some(JobResult { text: "It is done".to_owned(), ..JobResult::default() });
         let outcome = Some(Outcome::new(OutcomeCode::Succeeded, "the answer passed every gate"));
-        let usage = Some(Usage::default());
+        let usage = Some(Box::default());
         let of_phase = job_fixtures::status(2, phase);
         stored.status = Some(JobStatus { result, outcome, usage, replies_heard: Some(1), ..of_phase });
         Guarded(Ok(stored))

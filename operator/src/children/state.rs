@@ -134,7 +134,11 @@ async fn read_end(context: &Context, namespace: &str, name: &str) -> ChildProgre
 /// Returns the end of a child; none before it has one.
 fn end(status: &JobStatus) -> Option<ChildProgress> {
     let outcome = status.outcome.as_ref()?;
-    Some(ChildProgress::ended(outcome.clone(), status.result.clone(), status.usage.clone().unwrap_or_default()))
+    Some(ChildProgress::ended(
+        outcome.clone(),
+        status.result.clone(),
+        status.usage.as_deref().cloned().unwrap_or_default(),
+    ))
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_job_that_an_earlier_version_parked_has_its_held_call_on_record() {
         let call = Some(held("7-0", &["supervisor"]));
-        let waiting_for = Some(WaitingFor { call, ..WaitingFor::default() });
+        let waiting_for = Some(WaitingFor { call, ..WaitingFor::default() }.into());
         let status = JobStatus { phase: Some(Phase::AwaitingApproval), waiting_for, ..JobStatus::default() };
         let asked = recorded(&status);
         assert_eq!(ids(&asked), ["7-0"]);

@@ -65,8 +65,8 @@ mod tests {
     /// The status of a Job that has started three calls, and whose fourth call is held.
     fn holding(phase: Phase) -> JobStatus {
         let mut status = status(1, phase);
-        status.waiting_for = Some(WaitingFor { call: Some(held_call()), ..WaitingFor::default() });
-        status.usage = Some(Usage { tool_calls: 3, ..Usage::default() });
+        status.waiting_for = Some(WaitingFor { call: Some(held_call()), ..WaitingFor::default() }.into());
+        status.usage = Some(Usage { tool_calls: 3, ..Usage::default() }.into());
         status
     }
 

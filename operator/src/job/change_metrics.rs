@@ -152,7 +152,7 @@ mod tests {
         };
         let by_model = by_model.iter().map(model).collect();
         let usage = Usage { llm_calls: llm_calls(calls), input_tokens: input, by_model, ..Usage::default() };
-        JobStatus { usage: Some(usage), ..JobStatus::default() }
+        JobStatus { usage: Some(usage.into()), ..JobStatus::default() }
     }
 
     fn counted(statuses: &[JobStatus]) -> Vec<String> {
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn calls_and_tokens_are_counted_by_model() {
         let before_the_first_call =
-            JobStatus { usage: Some(Usage { seconds: 1, ..Usage::default() }), ..JobStatus::default() };
+            JobStatus { usage: Some(Usage { seconds: 1, ..Usage::default() }.into()), ..JobStatus::default() };
         let statuses = [
             before_the_first_call,
             used(1, 0, &[("large", 0, 0)]),
@@ -188,7 +188,7 @@ mod tests {
         let mut before = JobStatus::default();
         for (stage, input) in [(Stage::Plan, 90), (Stage::Polish, 20), (Stage::Plan, 10)] {
             usage.by_model[0].add_call(stage, Tokens { input, ..Tokens::default() });
-            let after = JobStatus { usage: Some(usage.clone()), ..JobStatus::default() };
+            let after = JobStatus { usage: Some(usage.clone().into()), ..JobStatus::default() };
             record(&metrics, &job(), &before, &after, at(9));
             before = after;
         }

@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_longest_wait_is_shown_and_each_wait_is_recorded_at_its_end() {
-        let waits = |since| JobStatus { waiting_for: Some(asked(since)), ..status(1, Phase::AwaitingReply) };
+        let waits = |since| JobStatus { waiting_for: Some(asked(since).into()), ..status(1, Phase::AwaitingReply) };
         let jobs = [10, 40, 20].map(|since| Job { status: Some(waits(since)), ..job() });
         let jobs = jobs.map(|job| Arc::new(Guarded(Ok(job))));
         assert_eq!(longest_waits(&jobs, at(100)), BTreeMap::from([("AwaitingReply".into(), 90)]));

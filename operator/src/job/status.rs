@@ -279,7 +279,7 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp
     let is_complete = !questions.is_empty();
     // Of an earlier wait, only the start time is kept: its question or call may be answered by now.
     let since = status.waiting_for.take().and_then(|waiting| waiting.since).unwrap_or_else(|| stamp.now.clone());
-    status.waiting_for = Some(WaitingFor { since: Some(since), questions, ..WaitingFor::default() });
+    status.waiting_for = Some(WaitingFor { since: Some(since), questions, ..WaitingFor::default() }.into());
     adopt_progress(&mut status, message);
     if let Some(attempt) = &mut status.attempt {
         attempt.untold = (!is_complete).then(|| attempt.untold.unwrap_or(0).saturating_add(1));
@@ -345,8 +345,8 @@ fn adopt_progress(status: &mut JobStatus, message: &TerminationMessage) {
     let current = status.log.as_ref().map_or(0, |log| log.events);
     if let Some(log) = message.log.as_ref().filter(|log| log.events >= current) {
         status.log = Some(log.clone());
-        if message.usage.is_some() {
-            status.usage.clone_from(&message.usage);
+        if let Some(usage) = &message.usage {
+            status.usage = Some(usage.clone().into());
         }
         let heard = Some(message.replies_heard).filter(|heard| *heard > 0);
         status.replies_heard = status.replies_heard.max(heard);

@@ -84,7 +84,7 @@ impl LogStatement {
 
     fn of_status(status: &JobStatus) -> Option<Self> {
         let (attempt, log) = (status.attempt.as_ref()?, status.log.clone()?);
-        Some(Self { attempt: attempt.number, epoch: attempt.epoch, log, call: call(status.waiting_for.as_ref()) })
+        Some(Self { attempt: attempt.number, epoch: attempt.epoch, log, call: call(status.waiting_for.as_deref()) })
     }
 
     /// Describes how a later report contradicts this statement about the same event; none if it does not.
@@ -160,14 +160,14 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
     let worker_wait = report.waiting.as_ref().filter(|_| !is_parking);
     let mut status = JobStatus { asked_calls, ..current.clone() };
     status.result.clone_from(result);
-    status.gates = Some(gates.clone());
+    status.gates = Some(gates.clone().into());
     status.features.clone_from(features);
     status.workflows.clone_from(workflows);
     status.tool_names.clone_from(tool_names);
-    status.waiting_for = waiting_for.clone().map(|waiting| with_approval_names(waiting, &report.job));
+    status.waiting_for = waiting_for.clone().map(|waiting| with_approval_names(waiting, &report.job).into());
     status.replies_heard = Some(*replies_heard).filter(|heard| *heard > 0);
     status.children = children::merged(&current.children, &report.children);
-    status.usage = Some(usage.clone());
+    status.usage = Some(usage.clone().into());
     status.log = Some(log.clone());
     if let Some(attempt) = &mut status.attempt {
         merge_attempt(attempt, report, has_progressed(current, report));

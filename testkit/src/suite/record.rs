@@ -38,7 +38,7 @@ struct JobRecord {
     outcome: Option<Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<JobResult>,
-    gates: Option<Gates>,
+    gates: Option<Box<Gates>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     workflows: Vec<WorkflowProgress>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ impl CaseRecord {
         }
         let events = printed.lines().filter_map(event_kind).collect();
         // The names of Approvals and the time differ from run to run; local mode has neither.
-        let waiting_for = waiting_for.map(|waiting| WaitingFor { approvals: Vec::new(), since: None, ..waiting });
+        let waiting_for = waiting_for.map(|waiting| WaitingFor { approvals: Vec::new(), since: None, ..*waiting });
         self.jobs.push(JobRecord {
             phase,
             outcome,

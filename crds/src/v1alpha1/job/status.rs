@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobStatus {
+    // `gates`, `waiting_for` and `usage` are large, and boxed. The operator's cache holds thousands of ended Jobs, without them.
     /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
@@ -36,7 +37,7 @@ pub struct JobStatus {
     pub result: Option<JobResult>,
     /// The decisions of the gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gates: Option<Gates>,
+    pub gates: Option<Box<Gates>>,
     /// The results of the tested features, in their order. Only with `mode: Validate`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = FeatureResult::MAX_RESULTS))]
@@ -59,7 +60,7 @@ pub struct JobStatus {
     pub continued_run_key: Option<String>,
     /// The decisions and answers that the Job waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting_for: Option<WaitingFor>,
+    pub waiting_for: Option<Box<WaitingFor>>,
     /// The latest call whose approvals were passed to a worker. If one of these Approvals is deleted or replaced before the call is
     /// settled, people are asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +82,7 @@ pub struct JobStatus {
     pub replies_heard: Option<u32>,
     /// The consumed budgets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
+    pub usage: Option<Box<Usage>>,
     /// The position of the conversation's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
@@ -118,7 +119,7 @@ impl JobStatus {
     /// Returns whether a question may be open. The status does not always have all open questions: it has only the oldest ones, and none
     /// until a report has arrived.
     pub fn may_be_open(&self, question: &str) -> bool {
-        let Some(WaitingFor { call, questions, .. }) = &self.waiting_for else { return true };
+        let Some(WaitingFor { call, questions, .. }) = self.waiting_for.as_deref() else { return true };
         let is_unreported = call.is_none() && questions.is_empty();
         is_unreported
             || questions.len() >= WaitingFor::MAX_QUESTIONS
@@ -587,7 +588,10 @@ mod tests {
     fn waiting_for(questions: usize, call: Option<HeldCall>) -> JobStatus {
         let question = |nth| AskedQuestion { id: format!("q-{nth}"), ..AskedQuestion::default() };
         let questions = (1..=questions).map(question).collect();
-        JobStatus { waiting_for: Some(WaitingFor { call, questions, ..WaitingFor::default() }), ..JobStatus::default() }
+        JobStatus {
+            waiting_for: Some(WaitingFor { call, questions, ..WaitingFor::default() }.into()),
+            ..JobStatus::default()
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ fn child(phase: Phase) -> Job {
     child.metadata.uid = Some("child-uid".into());
     let outcome = phase.is_terminal().then(|| Outcome::new(OutcomeCode::Succeeded, "it passed"));
     let result = Some(JobResult { text: "Looks good".into(), ..JobResult::default() });
-    let usage = Some(Usage { input_tokens: 7, ..Usage::default() });
+    let usage = Some(Usage { input_tokens: 7, ..Usage::default() }.into());
     child.status = Some(JobStatus { phase: Some(phase), outcome, result, usage, ..JobStatus::default() });
     child
 }

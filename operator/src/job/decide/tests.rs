@@ -237,7 +237,7 @@ fn the_pause_before_a_second_report_uses_the_earlier_clock(
 ) {
     let mut status = status(2, Phase::AwaitingReply);
     let since = since.map(|since| Time(at(since)));
-    status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since, ..Default::default() });
+    status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since, ..Default::default() }.into());
     let termination = message(2, PodEnd::Parked(ParkReason::Reply), None);
     let decision = decide_at(now, &status, &[ended_pod(2, ended, Some(termination))], false);
     let expected = left.map_or_else(|| start(3), |_| Act::WaitForPeople(PeopleWait::AsRecorded));

@@ -15,7 +15,7 @@ fn spec(replies: Vec<Reply>) -> JobSpec {
 
 /// The status of a Job whose worker has received one reply.
 fn waiting_status(phase: Phase, waiting_for: Option<WaitingFor>) -> JobStatus {
-    JobStatus { waiting_for, replies_heard: Some(1), ..status(1, phase) }
+    JobStatus { waiting_for: waiting_for.map(Into::into), replies_heard: Some(1), ..status(1, phase) }
 }
 
 /// A wait with the maximum number of questions.

@@ -180,7 +180,7 @@ fn an_older_termination_message_does_not_reset_the_log() {
     let mut current = status(1, Phase::Running);
     current.attempt.as_mut().unwrap().epoch = Some(5);
     current.log = Some(log(12));
-    current.usage = Some(Usage { tool_calls: 7, ..Usage::default() });
+    current.usage = Some(Usage { tool_calls: 7, ..Usage::default() }.into());
     let ended = next(&current, &AppliedPlan::Ended(end, None), &stamp(50));
     assert_eq!((ended.log, ended.usage), (current.log, current.usage));
     assert_eq!(ended.attempt.unwrap().epoch, Some(5));
@@ -188,11 +188,14 @@ fn an_older_termination_message_does_not_reset_the_log() {
 
 fn held() -> JobStatus {
     let mut current = status(1, Phase::AwaitingApproval);
-    current.waiting_for = Some(WaitingFor {
-        call: Some(held_call()),
-        approvals: vec!["refund-a".into(), "refund-b".into()],
-        ..WaitingFor::default()
-    });
+    current.waiting_for = Some(
+        WaitingFor {
+            call: Some(held_call()),
+            approvals: vec!["refund-a".into(), "refund-b".into()],
+            ..WaitingFor::default()
+        }
+        .into(),
+    );
     with_health(current.clone(), phase_health(&current), &stamp(40))
 }
 
@@ -244,7 +247,7 @@ fn questions_from_the_termination_message_are_recorded_like_reported_ones() {
     running.replies_heard = Some(1);
     running.attempt.as_mut().unwrap().untold = Some(2);
     let after = next(&running, &AppliedPlan::Parked(Box::new(message.clone())), &stamp(50));
-    assert_eq!(after.waiting_for, Some(asked(50)));
+    assert_eq!(after.waiting_for, Some(asked(50).into()));
     assert_eq!((after.phase, after.replies_heard), (Some(Phase::AwaitingReply), Some(2)));
     assert_eq!(after.attempt.as_ref().unwrap().untold, None);
     let reconciling = &conditions::find(&after.conditions, ConditionType::Reconciling).unwrap().message;
@@ -282,7 +285,7 @@ fn the_instruction_for_an_answer_comes_before_the_part_that_may_be_truncated() {
     waiting.questions[0].text = "t".repeat(1024);
     waiting.questions[0].choices = vec!["c".repeat(128); 8];
     waiting.questions[0].refused = Some("it is empty".into());
-    waiting_status.waiting_for = Some(waiting);
+    waiting_status.waiting_for = Some(waiting.into());
     let Health::Reconciling(_, message) = phase_health(&waiting_status) else { panic!("it waits") };
     for what in ["kubectl bloomery reply refund --question q-1", "spec.replies", "it is empty", "q-2"] {
         assert!(message.find(what).is_some_and(|at| at < 1024), "{what} is not in {message}");

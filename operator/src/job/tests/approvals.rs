@@ -21,7 +21,7 @@ pub(super) fn awaiting_approval() -> FakeApi {
     let call = held_call();
     let approvals = crate::approval::approval_names("refund", UID, &call);
     let mut status = status(1, Phase::AwaitingApproval);
-    status.waiting_for = Some(WaitingFor { call: Some(call), approvals, ..WaitingFor::default() });
+    status.waiting_for = Some(WaitingFor { call: Some(call), approvals, ..WaitingFor::default() }.into());
     put_status(&api, status);
     api
 }

@@ -9,7 +9,7 @@ fn awaiting_reply(since: i64) -> FakeApi {
     let api = tenant();
     let mut status = status(1, Phase::AwaitingReply);
     let since = Timestamp::now() + SignedDuration::from_secs(since);
-    status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since: Some(Time(since)), ..asked(0) });
+    status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since: Some(Time(since)), ..asked(0) }.into());
     status.replies_heard = Some(1);
     put_status(&api, status);
     set_replies(&api, &json!([{ "text": "be quick" }]));

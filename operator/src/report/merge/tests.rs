@@ -256,7 +256,7 @@ fn a_question_makes_the_job_wait_and_late_reports_do_not_change_that() {
     assert!(is_urgent_report(&running, &asking(7)));
     let waiting = apply(&running, &asking(7));
     assert_eq!((waiting.phase, reason(&waiting).as_str()), (Some(Phase::AwaitingReply), "AwaitingReply"));
-    assert_eq!(waiting.waiting_for, Some(asked(9)));
+    assert_eq!(waiting.waiting_for, Some(asked(9).into()));
     let message = &conditions::find(&waiting.conditions, ConditionType::Reconciling).unwrap().message;
     let expected = "q-1 asks \"Which order?\": answer with kubectl bloomery reply refund --question q-1 TEXT, or add it to \
         spec.replies of the Job; also open: q-2";

@@ -10,7 +10,7 @@ const DAY_SECONDS: i64 = 24 * 3600;
 fn plan(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
     let mut status = status(1, phase);
     let call = (phase == Phase::AwaitingApproval).then(held_call);
-    status.waiting_for = Some(WaitingFor { call, ..asked(0) });
+    status.waiting_for = Some(WaitingFor { call, ..asked(0) }.into());
     let pods = read(now, &status, pods);
     let call = held_call();
     let approvals = [Some(approval("supervisor")), Some(approval("finance"))];
@@ -53,7 +53,7 @@ fn a_clock_that_was_set_back_does_not_end_the_wait() {
 #[test]
 fn a_wait_without_a_readable_skill_does_not_expire() {
     let mut status = status(1, Phase::AwaitingReply);
-    status.waiting_for = Some(asked(0));
+    status.waiting_for = Some(asked(0).into());
     let decision = decide_at(1000 * DAY_SECONDS, &status, &[], false);
     assert_eq!((decision.act, decision.requeue_after), (Act::WaitForPeople(PeopleWait::AsRecorded), None));
 }
