@@ -20,12 +20,17 @@ pub const SCRIPTS_CONTAINER: &str = "scripts";
 /// Returns whether a pod has ended: all of its containers, or its worker, which is never restarted. A sidecar may run until the kubelet
 /// has stopped it, and a container that a webhook injected for ever.
 pub fn has_ended(pod: &Pod) -> bool {
-    has_terminal_phase(pod) || worker_end(pod).is_some()
+    has_succeeded(pod).is_some()
 }
 
-fn has_terminal_phase(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
+/// Returns whether a pod has succeeded, according to its phase, or else to the exit code of its worker. `None` until it has ended, as
+/// [`has_ended`] defines it.
+pub fn has_succeeded(pod: &Pod) -> Option<bool> {
+    match pod.status.as_ref()?.phase.as_deref() {
+        Some("Succeeded") => Some(true),
+        Some("Failed") => Some(false),
+        _ => worker_end(pod).map(|end| end.exit_code == 0),
+    }
 }
 
 /// Returns whether a container beside the worker, such as one that a webhook injected, runs on after the worker. The kubelet stops only

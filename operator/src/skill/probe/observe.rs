@@ -4,7 +4,7 @@ use crate::mcp_container::problem;
 use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::names;
-use bloomery_crds::pod::{worker_end, worker_status};
+use bloomery_crds::pod::{has_succeeded, worker_end, worker_status};
 use bloomery_crds::text::bounded;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -62,14 +62,8 @@ pub fn observe(pod: &Pod) -> Option<ProbePod> {
 
 fn end(pod: &Pod) -> Option<End> {
     let status = pod.status.as_ref()?;
+    let has_succeeded = has_succeeded(pod)?;
     let terminated = worker_end(pod);
-    let has_succeeded = match (status.phase.as_deref(), terminated) {
-        (Some("Succeeded"), _) => true,
-        (Some("Failed"), _) => false,
-        // A container that a webhook injected runs on after the worker.
-        (_, Some(terminated)) => terminated.exit_code == 0,
-        (_, None) => return None,
-    };
     let at = terminated
         .and_then(|terminated| terminated.finished_at.as_ref())
         .or(pod.metadata.creation_timestamp.as_ref())?

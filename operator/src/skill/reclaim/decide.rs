@@ -60,7 +60,7 @@ pub(super) fn next_step(facts: &Facts<'_>) -> Step {
         // No Job has ever written to it.
         _ => return Step::Release(None),
     }
-    let has_removed = pod.and_then(removal);
+    let has_removed = pod.and_then(pod::has_succeeded);
     let left = MAX_DURATION - *elapsed;
     if left <= SignedDuration::ZERO && has_removed != Some(true) {
         let why = match (unfinished.first(), pod) {
@@ -79,13 +79,6 @@ pub(super) fn next_step(facts: &Facts<'_>) -> Step {
         (Some(pod), Some(false)) if pod.metadata.deletion_timestamp.is_none() => Step::Recreate,
         (Some(_), _) => Step::Wait,
     }
-}
-
-/// Returns whether the pod has removed the directory; `None` until it has ended. The phase of a pod never ends while a container runs that a
-/// webhook injected, so the container that removes the directory counts.
-fn removal(pod: &Pod) -> Option<bool> {
-    let has_succeeded = || pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Succeeded");
-    pod::has_ended(pod).then(|| pod::worker_end(pod).map_or_else(has_succeeded, |end| end.exit_code == 0))
 }
 
 fn pod_name(pod: &Pod) -> &str {
