@@ -17,14 +17,13 @@ use bloomery_engine::step::ModelRequest;
 use bloomery_engine::tool::{CatalogueTool, ToolSource};
 use bloomery_http::Backoff;
 use bloomery_testkit::local_server;
-use bloomery_testkit::tls::{self, TlsListener};
+use bloomery_testkit::tls;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::net::TcpListener;
 
 /// The reply of the server to one request.
 #[derive(Clone)]
@@ -73,12 +72,9 @@ impl Server {
 
     /// Starts a server with TLS as `localhost`. Returns it, its base URL, and the certificate of its CA.
     pub(crate) async fn start_tls(script: impl IntoIterator<Item = Reply>) -> (Self, String, String) {
-        let (acceptor, ca) = tls::localhost();
         let (server, router) = Self::new(script);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("https://localhost:{}/v1", listener.local_addr().unwrap().port());
-        tokio::spawn(async move { axum::serve(TlsListener::new(listener, acceptor), router).await });
-        (server, url, ca)
+        let (port, ca) = tls::serve(router).await;
+        (server, format!("https://localhost:{port}/v1"), ca)
     }
 
     pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {

@@ -8,8 +8,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use bloomery_crds::run::{CaFile, CaObject, KeyFile, SecretHeader};
 use bloomery_testkit::local_server;
-use bloomery_testkit::tls::{self, TlsListener};
-use tokio::net::TcpListener;
+use bloomery_testkit::tls;
 
 /// Starts a server that requires the header `Authorization: Bearer s3cret`.
 async fn protected_server() -> String {
@@ -65,11 +64,9 @@ fn signed_by(path: &str) -> ExternalMcp {
 
 #[tokio::test]
 async fn a_server_is_called_over_tls_only_with_a_certificate_of_its_ca() {
-    let ((acceptor, ca), (_, other_ca)) = (tls::localhost(), tls::localhost());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://{}/mcp", listener.local_addr().unwrap());
-    let router = ScriptedServer::answering_calls(|call| json(&done(call))).router();
-    tokio::spawn(async move { axum::serve(TlsListener::new(listener, acceptor), router).await });
+    let (port, ca) = tls::serve(ScriptedServer::answering_calls(|call| json(&done(call))).router()).await;
+    let url = format!("https://127.0.0.1:{port}/mcp");
+    let (_, other_ca) = tls::localhost();
     let file = tempfile::NamedTempFile::new().unwrap();
     let client = || client_of(&url, &signed_by(file.path().to_str().unwrap()), "127.0.0.0/8");
 
