@@ -118,9 +118,9 @@ matchConstraints:
       operations: [CREATE, UPDATE]
       resources: [pods, pods/*, bindings]
       scope: Namespaced
-# The kubelet often writes the status of a pod. For a request that these expressions skip, the API server evaluates no other one.
+# The kubelet often writes the status of a pod. For a request that this condition excludes, the API server evaluates nothing else.
 matchConditions:
-  # Another image would run with the token, the Secrets and the memory of the worker. These are the fields of containers that an update can change.
+  # Another image would run with the token, the Secrets and the memory of the worker. Of a container, an update can change these fields.
   - name: is-creation-by-others-or-changes-the-worker
     expression: >-
       request.operation == 'CREATE' ? request.userInfo.username != {{ include "bloomery.operatorUser" . | squote }}
