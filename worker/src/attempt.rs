@@ -259,3 +259,6 @@ fn write_skill(files: &impl Files, args: &RunArgs, inputs: &Inputs) {
         tracing::error!("{} cannot be written: {error}", skill_file::NAME);
     }
 }
+
+#[cfg(test)]
+mod tests;

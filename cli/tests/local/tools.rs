@@ -23,6 +23,10 @@ done
 /// A shell command that answers a call.
 pub const ANSWERS: &str = r#"answer '{"content":[{"type":"text","text":"done"}]}'"#;
 
+/// A shell command that answers a call with a text of 70,004 bytes. That is more than the smallest limit of a Skill.
+pub const ANSWERS_AT_LENGTH: &str =
+    r#"answer "{\"content\":[{\"type\":\"text\",\"text\":\"done$(printf '%70000s' x)\"}]}""#;
+
 const CALLS: &str = "
 conversations:
   - name: acts
@@ -162,6 +166,23 @@ async fn a_call_without_a_response_is_not_repeated() {
     setup.run(&[&RUN[..], &mcp].concat()).await.assert(5, "ToolIndeterminate");
     setup.run(&["--resume", "k-1"]).await.assert(5, "ToolIndeterminate");
     assert_eq!(setup.read("acted"), "x\n");
+}
+
+/// The call is completed in both cases, because it has happened.
+#[tokio::test]
+async fn the_skill_limits_the_size_of_a_result() {
+    let act = format!("echo x >>acted; {ANSWERS_AT_LENGTH}");
+    let mcp = ["--mcp-command", "sh", "-c", SERVER, "sh", &act];
+    for (engine, told) in [
+        ("{maxResultBytes: 65536}", "'[The call has happened: the server answered it. But the answer has'"),
+        ("{}", "'[Excerpt of a result of 70004 bytes'"),
+    ] {
+        let setup = Setup::new(&CALLS.replace("done", told)).await;
+        setup.write("skill.yaml", &format!("{SKILL}  engine: {engine}\n"));
+        setup.run(&[&RUN[..], &mcp].concat()).await.assert(0, "Succeeded");
+        assert_eq!(setup.read("acted"), "x\n");
+        setup.assert_no_violations().await;
+    }
 }
 
 #[tokio::test]
