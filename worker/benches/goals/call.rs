@@ -38,7 +38,7 @@ const RESULT_BYTES: usize = 400;
 
 /// Measures the calls with the log on a disk, and checks the goals.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
-    let plan = Plan { answers: STEPS + 1, result: RESULT_BYTES, in_pod: false };
+    let plan = Plan { answers: STEPS + 1, result: RESULT_BYTES, in_pod: false, at_once: 1 };
     let (mut worker, mut asking, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let job = Job::new(root, Servers::start(plan).await, WINDOW).await;

@@ -45,6 +45,13 @@ impl Job {
         }
     }
 
+    /// Creates a Job whose Skill reads answers of up to this many bytes.
+    pub(crate) async fn with_max_result_bytes(root: &Path, servers: Servers, bytes: u32) -> Self {
+        let mut job = Self::new(root, servers, skill::WINDOW).await;
+        job.spec.engine.get_or_insert_default().max_result_bytes = Some(bytes);
+        job
+    }
+
     /// Creates a Job whose Skill reads one file, and has no MCP server.
     pub(crate) async fn reading(root: &Path, servers: Servers, bytes: usize) -> Self {
         let job = Self::new(root, servers, skill::WINDOW).await;

@@ -90,6 +90,9 @@ fn main() -> ExitCode {
         if wanted("peak") {
             process::measure_peak(&mut figures, disk).await;
         }
+        if wanted("results") {
+            process::measure_results(&mut figures, disk).await;
+        }
         if wanted("memory") && Path::new(IN_MEMORY).is_dir() {
             let in_memory = tempfile::tempdir_in(IN_MEMORY).unwrap();
             steps::report(&mut figures, in_memory.path()).await;

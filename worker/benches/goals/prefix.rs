@@ -11,7 +11,7 @@ use bloomery_engine::line::Chain;
 use std::path::Path;
 
 /// Enough answers for two sweeps, with results that are large enough to be offloaded.
-const PLAN: Plan = Plan { answers: 90, result: 3_000, in_pod: false };
+const PLAN: Plan = Plan { answers: 90, result: 3_000, in_pod: false, at_once: 1 };
 
 /// The context window of the model, in tokens. About thirty results fill it.
 const WINDOW: u64 = 32_000;

@@ -28,13 +28,20 @@ const LARGE_RESULT_BYTES: usize = 4_000;
 /// The length of an answer that is larger than what a worker may keep in memory, in bytes.
 const ENORMOUS_RESULT_BYTES: usize = 64 << 20;
 
+/// The table of `docs/explanation/mcp.md`: `engine.maxResultBytes` and the memory limit of the worker, both in MiB.
+const MEMORY_LIMITS: [(u32, f64); 3] = [(8, 256.0), (16, 320.0), (32, 512.0)];
+
+/// The number of calls that a worker makes at the same time.
+const READS_AT_ONCE: usize = 4;
+
+/// The room for what an answer has beside its text, in bytes.
+const AROUND_TEXT_BYTES: usize = 1_024;
+
 /// Measures the time from the start of a process to the first request that the model receives, without an MCP server.
 pub(crate) async fn measure_start(figures: &mut Figures, root: &Path) {
     let mut times = Vec::new();
     for _ in 0..STARTS {
-        let job =
-            Job::without_tools(root, Servers::start(Plan { answers: 1, result: RESULT_BYTES, in_pod: false }).await)
-                .await;
+        let job = Job::without_tools(root, Servers::start(plan(1, RESULT_BYTES)).await).await;
         let began = Instant::now();
         let mut child = job.start(1);
         job.servers.until_seen().await;
@@ -58,7 +65,7 @@ pub(crate) async fn measure_local_start(figures: &mut Figures, root: &Path) {
     for _ in 0..STARTS {
         let dir = crate::new_dir(root);
         fs::write(dir.join("skill.yaml"), manifest.to_string()).unwrap();
-        let servers = Servers::start(Plan { answers: 1, result: RESULT_BYTES, in_pod: false }).await;
+        let servers = Servers::start(plan(1, RESULT_BYTES)).await;
         *servers.silent_at.lock().unwrap() = Some(1);
         let began = Instant::now();
         let mut child = Command::new(&program)
@@ -100,10 +107,39 @@ pub(crate) async fn measure_peak(figures: &mut Figures, root: &Path) {
     figures.require("peak", "an answer of 64 MiB, above one of 400 bytes", (above, "MiB"), 64.0);
 }
 
+/// Measures the memory of a worker that reads as many answers at the same time as it can, each of the largest size.
+pub(crate) async fn measure_results(figures: &mut Figures, root: &Path) {
+    for (size, limit) in MEMORY_LIMITS {
+        let bytes = size << 20;
+        let result = usize::try_from(bytes).unwrap() - AROUND_TEXT_BYTES;
+        let servers = Servers::start(Plan { at_once: READS_AT_ONCE, ..plan(usize::MAX, result) }).await;
+        let job = Job::with_max_result_bytes(root, servers, bytes).await;
+        let [after] = memory_of(&job, [1]).await;
+        let request = job.servers.seen().pop().expect("the model was asked");
+        let read = String::from_utf8_lossy(&request.body).matches("[Excerpt of a result of ").count();
+        assert_eq!(read, READS_AT_ONCE, "an answer was not read");
+        figures.require(
+            "results",
+            format!("{READS_AT_ONCE} answers of {size} MiB at a time"),
+            (after.peak, "MiB"),
+            limit,
+        );
+    }
+}
+
+/// Returns the plan of a Job with these answers of the model and of its tools.
+fn plan(answers: usize, result: usize) -> Plan {
+    Plan { answers, result, in_pod: false, at_once: 1 }
+}
+
 /// Returns the memory of a worker after each of these steps. The last step is not answered.
 async fn memory_after<const N: usize>(root: &Path, window: u64, result: usize, steps: [usize; N]) -> [Memory; N] {
-    let servers = Servers::start(Plan { answers: usize::MAX, result, in_pod: false }).await;
-    let job = Job::new(root, servers, window).await;
+    let servers = Servers::start(plan(usize::MAX, result)).await;
+    memory_of(&Job::new(root, servers, window).await, steps).await
+}
+
+/// Returns the memory of the worker of a Job after each of these steps. The last step is not answered.
+async fn memory_of<const N: usize>(job: &Job, steps: [usize; N]) -> [Memory; N] {
     *job.servers.silent_at.lock().unwrap() = steps.last().map(|step| step + 1);
     let mut child = job.start(1);
     let id = child.id().expect("the process runs");

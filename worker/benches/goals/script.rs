@@ -39,10 +39,28 @@ pub(crate) fn read_message(n: usize) -> Value {
     message_of_call(n, READ_FILE, &json!({ "path": crate::job::FILE }))
 }
 
+/// Returns the provider's message with this number of calls, all of which read.
+pub(crate) fn reads_message(n: usize, count: usize) -> Value {
+    let first = n * count;
+    let reads = (first..first + count).map(|read| {
+        // Every second call of the script is an effect.
+        let (name, arguments) = call(2 * read);
+        requested_call(2 * read, name, &arguments)
+    });
+    message_of_calls(&reads.collect::<Vec<_>>())
+}
+
 fn message_of_call(n: usize, name: &str, arguments: &Value) -> Value {
+    message_of_calls(&[requested_call(n, name, arguments)])
+}
+
+fn message_of_calls(calls: &[Value]) -> Value {
+    json!({ "role": "assistant", "content": null, "tool_calls": calls })
+}
+
+fn requested_call(n: usize, name: &str, arguments: &Value) -> Value {
     let function = json!({ "name": name, "arguments": arguments.to_string() });
-    let call = json!({ "id": call_id(n), "type": "function", "function": function });
-    json!({ "role": "assistant", "content": null, "tool_calls": [call] })
+    json!({ "id": call_id(n), "type": "function", "function": function })
 }
 
 /// Returns the provider's message with a text.

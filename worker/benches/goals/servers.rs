@@ -58,6 +58,8 @@ pub(crate) struct Plan {
     pub(crate) result: usize,
     /// Whether the calls read inside of the pod, instead of calling the MCP server.
     pub(crate) in_pod: bool,
+    /// The number of calls in an answer. If there are several, all of them read, so the worker makes them at the same time.
+    pub(crate) at_once: usize,
 }
 
 #[derive(Debug, Default)]
@@ -147,6 +149,7 @@ impl Servers {
         let n = progress.answered - 1;
         match n + 1 < self.plan.answers {
             true if self.plan.in_pod => script::read_message(n),
+            true if self.plan.at_once > 1 => script::reads_message(n, self.plan.at_once),
             true => script::call_message(n),
             false => script::text_message(FINAL),
         }

@@ -68,7 +68,7 @@ impl Runs {
 
 /// Returns the plan of a Job with this number of answers, whose calls use the MCP server.
 fn plan(answers: usize) -> Plan {
-    Plan { answers, result: RESULT_BYTES, in_pod: false }
+    Plan { answers, result: RESULT_BYTES, in_pod: false, at_once: 1 }
 }
 
 /// Measures steps that read only inside of the pod. The floor writes one segment for each of them.
