@@ -1,7 +1,7 @@
 //! The scripts of a Skill, which run on this machine only with `--allow-scripts`.
 
 use super::setup::{CommandOutput, SAYS_HELLO, SKILL, Setup};
-use super::tools::{ANSWERS, ANSWERS_AT_LENGTH, SERVER};
+use super::tools::{ANSWERS, SERVER};
 use rstest::rstest;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -70,19 +70,6 @@ async fn with_the_flag_the_program_beside_bloomery_runs_them() {
     assert!(args.starts_with("scripts --dir=") && args.ends_with("--timeout-seconds=9\n"), "{args}");
     let dir = args.split_once("--dir=").unwrap().1.split(' ').next().unwrap();
     assert!(!Path::new(dir).exists(), "the files are removed");
-    setup.assert_no_violations().await;
-}
-
-#[tokio::test]
-async fn the_skill_limits_the_size_of_the_result_of_a_script() {
-    let setup = Setup::new(&CALLS.replace("done", "so it was not read")).await;
-    setup.write("skill.yaml", &format!("{SKILL}{SCRIPTS}  engine: {{maxResultBytes: 65536}}\n"));
-    let url = setup.url();
-    let mut command = install_with(&setup, ANSWERS_AT_LENGTH);
-    command.args(["run", "--model", "scripted", "--model-url", &url, "--patience", "5", "--allow-scripts"]).args(RUN);
-    let result = CommandOutput::new(command.output().await.unwrap());
-    result.assert(0, "");
-    assert_eq!(result.out, "Done.\n");
     setup.assert_no_violations().await;
 }
 

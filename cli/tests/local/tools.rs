@@ -24,7 +24,7 @@ done
 pub const ANSWERS: &str = r#"answer '{"content":[{"type":"text","text":"done"}]}'"#;
 
 /// A shell command that answers a call with a text of 70,004 bytes. That is more than the smallest limit of a Skill.
-pub const ANSWERS_AT_LENGTH: &str =
+const ANSWERS_AT_LENGTH: &str =
     r#"answer "{\"content\":[{\"type\":\"text\",\"text\":\"done$(printf '%70000s' x)\"}]}""#;
 
 const CALLS: &str = "

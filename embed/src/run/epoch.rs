@@ -124,7 +124,7 @@ impl LocalEpoch<'_> {
         let tools = SkillTools::new(server);
         let Some(scripts) = scripts else { return Ok(tools) };
         let client = scripts.client(view.program_output(), redactor.clone()).with_observer(&view.progress());
-        Ok(tools.with_scripts(client.with_max_result_bytes(revision.spec.max_result_bytes()), &revision.spec))
+        Ok(tools.with_scripts(client, &revision.spec))
     }
 
     /// Creates the client of the MCP server, if the Job has one.

@@ -103,12 +103,9 @@ async fn exported(tool: &'static str, max_result_bytes: Option<u32>) -> (Event, 
     (results[0].clone(), received["content"].as_str().unwrap().to_owned())
 }
 
-#[rstest]
 #[tokio::test]
-async fn a_result_beyond_the_limit_of_the_skill_is_not_read_and_the_model_learns_that_the_call_has_happened(
-    #[values("export", "script_export")] tool: &'static str,
-) {
-    let (recorded, received) = exported(tool, Some(SMALLEST_LIMIT)).await;
+async fn a_result_beyond_the_limit_of_the_skill_is_not_read_and_the_model_learns_that_the_call_has_happened() {
+    let (recorded, received) = Box::pin(exported("export", Some(SMALLEST_LIMIT))).await;
     let note =
         "[The call has happened: the server answered it. But the answer has more than 65536 bytes, so it was not read";
     let Event::ToolCompleted { text, .. } = &recorded else { panic!("{recorded:?}") };
@@ -117,9 +114,12 @@ async fn a_result_beyond_the_limit_of_the_skill_is_not_read_and_the_model_learns
 }
 
 #[rstest]
+#[case::by_default("export", None)]
+#[case::of_a_script_by_default("script_export", None)]
+#[case::of_a_script("script_export", Some(SMALLEST_LIMIT))]
 #[tokio::test]
-async fn the_same_result_is_read_with_the_default_limit(#[values("export", "script_export")] tool: &'static str) {
-    let (recorded, received) = exported(tool, None).await;
+async fn the_same_result_is_read(#[case] tool: &'static str, #[case] max_result_bytes: Option<u32>) {
+    let (recorded, received) = Box::pin(exported(tool, max_result_bytes)).await;
     let Event::ResultOffloaded { bytes, .. } = &recorded else { panic!("{recorded:?}") };
     assert_eq!(*bytes, text().len() as u64);
     assert!(received.contains("one row\none row") && !received.contains("was not read"), "{received}");
