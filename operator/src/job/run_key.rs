@@ -10,7 +10,7 @@ use crate::owned;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names;
 use bloomery_crds::pod;
-use bloomery_crds::v1alpha1::{Job, JobStatus};
+use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::SignedDuration;
 use kube::core::ResourceExt;
@@ -21,7 +21,7 @@ const IN_USE_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// Returns the wait of a Job that starts its first attempt, if it may not use its run key now. A Job whose first pod exists already uses it.
 pub(super) fn wait(caches: &Caches, fetched: &FetchedJob) -> Option<Wait> {
     let FetchedJob { job, namespace, status, pods, .. } = fetched;
-    if status.attempt.is_some() || !pods.is_empty() {
+    if !pods.is_empty() || status.attempt.as_ref().is_some_and(|attempt| is_attempt_of(attempt, job)) {
         return None;
     }
     let Some(key) = &job.spec.run_key else { return restored_wait(job) };
@@ -33,11 +33,22 @@ pub(super) fn wait(caches: &Caches, fetched: &FetchedJob) -> Option<Wait> {
     Some(Wait::new(Reason::RunKeyInUse, message).retry_after(IN_USE_RETRY_INTERVAL))
 }
 
+/// Returns whether a status was written for this Job, and not for the Job in a backup: a restore may write the old status. The name of a pod
+/// contains the beginning of the UID.
+fn is_attempt_of(attempt: &Attempt, job: &Job) -> bool {
+    let uid = job.metadata.uid.as_deref().unwrap_or_default();
+    attempt.pod == names::worker_pod(&job.name_any(), attempt.number, uid)
+}
+
 /// The wait of a Job that was restored from a backup without a run key. Its UID is new, so it would run from its beginning and repeat its effects.
 fn restored_wait(job: &Job) -> Option<Wait> {
     let restore = job.labels().get(names::LABEL_RESTORED)?;
+    // A Job with an attempt cannot get a key any more.
+    let has_old_status = job.status.as_ref().is_some_and(|status| status.attempt.is_some());
+    let set =
+        if has_old_status { "Create it again without its status, and with spec.runKey" } else { "Set spec.runKey" };
     let message = format!(
-        "the restore {restore} created this Job, and it has no run key, so it would run again from its beginning. Set spec.runKey: the UID of \
+        "the restore {restore} created this Job, and it has no run key, so it would run again from its beginning. {set}: the UID of \
          the Job in the backup continues that run, and any other value runs the Job again"
     );
     Some(Wait::new(Reason::RestoredWithoutRunKey, message))

@@ -76,6 +76,25 @@ async fn a_restored_job_waits_for_its_key() {
     assert_eq!(reason(&api), "Starting");
 }
 
+/// The restore wrote the status of the Job in the backup too.
+#[tokio::test]
+async fn a_restored_job_with_an_attempt_of_another_uid_starts_no_pod() {
+    let api = tenant();
+    let (parked, own) = (json!("refund-1-old00"), json!(names::worker_pod("refund", 1, UID)));
+    api.change(JOB, |job| {
+        job["metadata"]["labels"] = json!({ names::LABEL_RESTORED: "monday" });
+        job["status"] = json!({ "phase": "Queued", "attempt": { "number": 1, "pod": parked } });
+    });
+    reconcile_once(&api).await.unwrap();
+    assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "RestoredWithoutRunKey"));
+    let conditions = api.get(JOB)["status"]["conditions"].to_string();
+    assert!(conditions.contains("Create it again without its status, and with spec.runKey"), "{conditions}");
+    // A Job that a restore has found and labelled goes on.
+    api.change(JOB, |job| job["status"]["attempt"]["pod"] = own);
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(part(&api, POD_2)["runKey"], UID);
+}
+
 /// A person set the key after the operator had created the pod, and before it recorded the attempt.
 #[tokio::test]
 async fn a_pod_of_another_run_key_is_replaced() {
