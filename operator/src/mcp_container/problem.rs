@@ -33,13 +33,12 @@ fn described(container: &str) -> Option<(&'static str, &'static str)> {
 
 /// Finds the problem that keeps a sidecar of a worker pod, or what is started before it, from starting.
 pub fn find(pod: &Pod, now: Timestamp) -> Option<Problem> {
-    let name = pod.metadata.name.as_deref().unwrap_or_default();
     let statuses = pod.status.as_ref()?.init_container_statuses.as_ref()?;
     statuses.iter().find_map(|status| {
         let container = pod.spec.as_ref()?.init_containers.iter().flatten().find(|one| one.name == status.name)?;
-        awaits_secrets(name, container, status, now)
+        awaits_secrets(pod, container, status, now)
             .or_else(|| never_started(pod, status))
-            .or_else(|| waiting(name, container, status))
+            .or_else(|| waiting(pod, container, status))
     })
 }
 
@@ -76,7 +75,7 @@ fn never_started(pod: &Pod, status: &ContainerStatus) -> Option<Problem> {
 }
 
 /// Describes the keys that the init container which waits for files waits for.
-fn awaits_secrets(pod: &str, container: &Container, status: &ContainerStatus, now: Timestamp) -> Option<Problem> {
+fn awaits_secrets(pod: &Pod, container: &Container, status: &ContainerStatus, now: Timestamp) -> Option<Problem> {
     let running = status.state.as_ref()?.running.as_ref().filter(|_| status.name == SECRETS_CONTAINER)?;
     if running.started_at.as_ref().is_some_and(|started| now.duration_since(started.0) < SECRETS_GRACE) {
         return None;
@@ -88,8 +87,9 @@ fn awaits_secrets(pod: &str, container: &Container, status: &ContainerStatus, no
 }
 
 /// Describes why the kubelet cannot start a container.
-fn waiting(pod: &str, container: &Container, status: &ContainerStatus) -> Option<Problem> {
+fn waiting(pod: &Pod, container: &Container, status: &ContainerStatus) -> Option<Problem> {
     let ContainerStateWaiting { reason, message } = status.state.as_ref()?.waiting.as_ref()?;
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
     let reason = reason.as_deref().unwrap_or_default();
     let why = message.as_deref().unwrap_or("the kubelet gives no reason");
     let (what, remedy) = match described(&status.name) {
@@ -102,14 +102,14 @@ fn waiting(pod: &str, container: &Container, status: &ContainerStatus) -> Option
         reason if reason.contains("Image") => Some(Problem {
             reason: Reason::ImageUnavailable,
             message: format!(
-                "pod {pod} cannot get the image {} of its {what}: {remedy}see kubectl describe pod {pod}",
+                "pod {name} cannot get the image {} of its {what}: {remedy}see kubectl describe pod {name}",
                 status.image
             ),
         }),
         _ => {
             let keys = referenced_keys(container, why);
             Some(if keys.is_empty() {
-                let message = format!("pod {pod} cannot start its {what}: {reason}: {why}");
+                let message = format!("pod {name} cannot start its {what}: {reason}: {why}");
                 Problem { reason: Reason::PodNotStarting, message }
             } else {
                 missing(pod, &keys)
@@ -135,15 +135,24 @@ fn referenced_keys<'a>(container: &'a Container, message: &str) -> Vec<(&'a str,
     keys
 }
 
-/// The problem of keys of which at least one is missing.
-fn missing(pod: &str, keys: &[(&str, &str)]) -> Problem {
+/// The problem of keys of which at least one is missing. The pod waits for them until its deadline.
+fn missing(pod: &Pod, keys: &[(&str, &str)]) -> Problem {
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    let until = deadline(pod).map(|deadline| format!(" until {deadline}")).unwrap_or_default();
     let names: Vec<String> = keys.iter().map(|(secret, key)| format!("the key {key} of the Secret {secret}")).collect();
     let (which, them) = if keys.len() == 1 { ("it is", "it") } else { ("at least one is", "what is missing") };
     let message = format!(
-        "the MCP server in pod {pod} waits for {}: {which} missing or empty. Create {them}, and the Job continues by itself",
+        "the MCP server in pod {name} waits{until} for {}: {which} missing or empty. Create {them}, and the Job continues by itself",
         names.join(" and ")
     );
     Problem { reason: Reason::SecretMissing, message }
+}
+
+/// Returns the time at which the kubelet ends a pod; none for a pod that the kubelet has not seen.
+fn deadline(pod: &Pod) -> Option<Timestamp> {
+    let seconds = pod.spec.as_ref()?.active_deadline_seconds?;
+    let started = pod.status.as_ref()?.start_time.as_ref()?;
+    started.0.checked_add(SignedDuration::from_secs(seconds)).ok()
 }
 
 #[cfg(test)]
@@ -156,14 +165,14 @@ mod tests {
         let reference = |secret: &str, key: &str| json!({"secretKeyRef": {"name": secret, "key": key}});
         serde_json::from_value(json!({
             "metadata": {"name": "refund-1-01234"},
-            "spec": {"containers": [], "initContainers": [
+            "spec": {"activeDeadlineSeconds": 600, "containers": [], "initContainers": [
                 {"name": "secrets", "args": ["/bloomery/secrets", "db/url", "ci/token"]},
                 {"name": "mcp", "env": [
                     {"name": "A", "value": "b"}, {"name": "DB", "valueFrom": reference("db", "url")},
                     {"name": "KEY", "valueFrom": reference("ci", "token")},
                 ]},
             ]},
-            "status": {"initContainerStatuses": [status]},
+            "status": {"startTime": "1970-01-01T00:00:05Z", "initContainerStatuses": [status]},
         }))
         .unwrap()
     }
@@ -227,6 +236,7 @@ mod tests {
             message.contains("the key url of the Secret db and the key token of the Secret ci: at least one"),
             "{message}"
         );
+        assert!(message.contains("waits until 1970-01-01T00:10:05Z for"), "{message}");
         assert_eq!(found("mcp", &running, 60), None);
     }
 
