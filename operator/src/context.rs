@@ -8,6 +8,7 @@ use crate::health::Readiness;
 use crate::leader::Leadership;
 use crate::metrics::Metrics;
 use crate::pod_seals::PodSeals;
+use crate::recent_revisions::RecentRevisions;
 use crate::server_tokens::ServerTokens;
 use crate::settings::Settings;
 use crate::status::Statuses;
@@ -35,6 +36,8 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// The CA certificates of the report endpoint.
     pub report_ca_bundle: crate::report::CaBundle,
+    /// The revisions that Jobs started on last.
+    pub recent_revisions: RecentRevisions,
     /// The seals of worker pods.
     pub pod_seals: PodSeals,
     /// Signs the tokens for MCP servers.

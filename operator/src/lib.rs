@@ -32,6 +32,7 @@ pub mod network;
 pub mod owned;
 mod pod_deletion;
 pub mod pod_seals;
+pub mod recent_revisions;
 pub mod report;
 pub mod server_tokens;
 pub mod settings;

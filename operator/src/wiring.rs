@@ -9,6 +9,7 @@ use crate::health::{self, Liveness, Readiness};
 use crate::leader::{self, Leadership};
 use crate::metrics::Metrics;
 use crate::pod_seals::PodSeals;
+use crate::recent_revisions::RecentRevisions;
 use crate::server_tokens::ServerTokens;
 use crate::settings::Settings;
 use crate::status::Statuses;
@@ -142,6 +143,7 @@ fn create_context(
         events: Events::new(client.clone(), &settings.pod_name),
         metrics,
         report_ca_bundle: report::CaBundle::default(),
+        recent_revisions: RecentRevisions::default(),
         pod_seals: PodSeals::default(),
         server_tokens: ServerTokens::default(),
         readiness: Readiness::default(),

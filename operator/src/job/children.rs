@@ -104,7 +104,7 @@ async fn refused(
     let Some(revision) = &status.skill_revision else {
         return Ok(Some("the revision of the Job is not known".to_owned()));
     };
-    let allowed = match open_revision(revision, fetch_revision(context, fetched).await?.as_ref()) {
+    let allowed = match open_revision(revision, fetch_revision(context, fetched).await?.as_deref()) {
         Ok(revision) => revision.spec.skills,
         Err(wait) => return Ok(Some(wait.message)),
     };

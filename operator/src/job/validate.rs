@@ -65,7 +65,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     if needs_template(fetched, settings) {
         return Err(Blocked::NoSkill);
     }
-    let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
+    let (revision, compiled) = revision::resolve_revision(fetched, revision.as_deref())?;
     let report = report_endpoint(settings, report_ca)?;
     let server = compiled.spec.mcp_server.as_ref();
     let bound = resources::check_memory_scope(&compiled.spec, &job.spec)

@@ -30,7 +30,7 @@ pub struct AttemptSources {
     /// True if the previous attempt was disrupted.
     pub after_disruption: bool,
     /// The `ConfigMap` of the revision that the Job runs on; before its first attempt, the one of its Skill for new Jobs.
-    pub revision: Option<ConfigMap>,
+    pub revision: Option<Arc<ConfigMap>>,
     /// The Models of the namespace, by name.
     pub models: BTreeMap<String, Arc<Guarded<Model>>>,
     /// The Services of the namespace, by name.
@@ -95,16 +95,25 @@ fn claim_name(binding: &Binding) -> Option<&str> {
     binding.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.as_str())
 }
 
-/// Reads the revision that the Job runs on, or else the one of its Skill for new Jobs.
-pub async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<Option<ConfigMap>, Error> {
+/// Returns the revision that the Job runs on, or else the one of its Skill for new Jobs. Reads it unless it is known.
+pub async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<ConfigMap>>, Error> {
     let skill = fetched.skill.as_ref().and_then(|skill| skill.0.as_ref().ok());
     let for_new_jobs = skill.and_then(|skill| revision_for(skill, fetched.job.spec.validates()));
     let Some(RevisionRef { name, .. }) = fetched.status.skill_revision.as_ref().or(for_new_jobs) else {
         return Ok(None);
     };
     let namespace = &fetched.namespace;
+    let uid = context.caches.revisions.get(namespace, name).and_then(|known| known.metadata.uid.clone());
+    if let Some(known) = uid.and_then(|uid| context.recent_revisions.find(&uid)) {
+        return Ok(Some(known));
+    }
     let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
-    api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))
+    let read = api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))?;
+    let revision = read.map(Arc::new);
+    if let Some(revision) = &revision {
+        context.recent_revisions.keep(revision);
+    }
+    Ok(revision)
 }
 
 /// Reads the decisions of people that the next worker needs. Returns why it cannot, if decisions exist and the admission
