@@ -10,11 +10,13 @@ start_etcd() {
     --initial-cluster bloomery=http://127.0.0.1:2380 --quota-backend-bytes 8589934592 --log-level warn
 }
 
+# OpenShift has the plugin OwnerReferencesPermissionEnforcement.
 start_apiserver() {
   daemon kube-apiserver "$(bin kube-apiserver)" \
     --etcd-servers "$ETCD_URL" --bind-address "$NODE_IP" --advertise-address "$NODE_IP" \
     --secure-port "$API_PORT" --service-cluster-ip-range "$SERVICE_CIDR" \
-    --authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged=true \
+    --authorization-mode Node,RBAC --allow-privileged=true \
+    --enable-admission-plugins NodeRestriction,OwnerReferencesPermissionEnforcement \
     --client-ca-file "$PKI/ca.crt" --tls-cert-file "$PKI/apiserver.crt" --tls-private-key-file "$PKI/apiserver.key" \
     --kubelet-client-certificate "$PKI/apiserver-kubelet.crt" --kubelet-client-key "$PKI/apiserver-kubelet.key" \
     --kubelet-certificate-authority "$PKI/ca.crt" --kubelet-preferred-address-types InternalIP \
