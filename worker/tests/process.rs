@@ -4,13 +4,18 @@ use bloomery_crds::Digest;
 use rstest::rstest;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+/// Returns the program: this version, or the one that `hack/test-versions` names.
+fn worker() -> PathBuf {
+    std::env::var_os("BLOOMERY_FIRST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_bloomery-worker").into()).into()
+}
 
 fn run_worker(dir: &Path, revision: &str, digest: &Digest) -> io::Result<Output> {
     fs::write(dir.join("revision.json"), revision)?;
     fs::write(dir.join("termination"), "")?;
-    Command::new(env!("CARGO_BIN_EXE_bloomery-worker"))
+    Command::new(worker())
         .current_dir(dir)
         .args(["run", "--revision", "revision.json", "--revision-digest", digest.as_str()])
         .args(["--job", "job.json", "--job-digest", digest.as_str()])
