@@ -17,12 +17,16 @@ help: ## Show this list
 demo: ## Start a local cluster, install the operator and run example Jobs
 	@hack/demo
 
+.PHONY: demo-cold
+demo-cold: cluster-down ## Time the demo on a machine without caches: those of this machine are not used, and stay
+	@hack/demo-cold
+
 .PHONY: test
 test: test-fast sdk-test gateway-test page-test e2e-core ## Run the tests that CI runs: those without a cluster, and the core stories
 
 .PHONY: test-all
 test-all: export BLOOMERY_EVERY_CASE := yes
-test-all: test-fast sdk-test gateway-test page-test e2e gateway-test-cluster ## Run all tests: every case, and every story; takes an hour
+test-all: test-fast sdk-test gateway-test page-test cluster-test e2e gateway-test-cluster ## Run all tests: every case, and every story; takes an hour
 
 .PHONY: transcript
 transcript: ## Record the transcript in docs/how-to/approve.md from the demo
@@ -47,6 +51,10 @@ gateway-test: ## Test bloomery serve with OpenAI's SDKs, curl, a client of serve
 .PHONY: page-test
 page-test: ## Test the page of the gateway in Chromium
 	@$(STEP) "the page in Chromium" hack/page-test
+
+.PHONY: cluster-test
+cluster-test: cluster-up ## Check what the stories need of the local cluster: network, volumes, admission, egress
+	@$(STEP) "the local cluster" e2e/cluster/selftest --egress
 
 .PHONY: gateway-test-cluster
 gateway-test-cluster: cluster-up images ## Run gateway-test and page-test with the gateway on the local cluster
