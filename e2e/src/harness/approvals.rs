@@ -64,20 +64,21 @@ impl Tenant {
                 "namespace": self.namespace, "group": first("apiGroups"), "resource": first("resources"),
                 "verb": first("verbs"), "name": first("resourceNames"),
             });
-            self.until_allowed(person, asked).await;
+            self.until_allowed(person, &asked).await;
         }
     }
 
-    async fn until_allowed(&self, person: &str, asked: Value) {
+    /// Waits until the roles of a user allow a request, given its `resourceAttributes`.
+    pub async fn until_allowed(&self, person: &str, asked: &Value) {
         eventually(&format!("{person} to be allowed {asked}"), async || {
-            if self.is_allowed(person, &asked).await { Ok(()) } else { Err("no") }
+            if self.is_allowed(person, asked).await { Ok(()) } else { Err("no") }
         })
         .await;
     }
 
     /// Binds a `ClusterRole` to a user in the namespace, and waits until the user may `get` this resource of Bloomery.
     pub async fn bind(&self, person: &str, cluster_role: &str, resource: &str) {
-        let name = person.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let name = format!("{cluster_role}-{person}").replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         self.create::<RoleBinding>(typed(json!({
             "metadata": {"name": name},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_role},
@@ -85,7 +86,7 @@ impl Tenant {
         })))
         .await;
         let asked = json!({"namespace": self.namespace, "group": "bloomery.dev", "resource": resource, "verb": "get"});
-        self.until_allowed(person, asked).await;
+        self.until_allowed(person, &asked).await;
     }
 
     /// Returns whether the roles of a user allow a request, given its `resourceAttributes`.

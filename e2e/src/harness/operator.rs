@@ -120,10 +120,22 @@ fn serves(pod: &Pod) -> bool {
 
 /// Waits until the holder of the lease is a pod that exists, and returns the pod.
 pub async fn leader(cluster: &Cluster) -> Pod {
+    leader_other_than(cluster, None).await
+}
+
+/// Waits until the holder of the lease is a pod that exists and is not this one, and returns the pod.
+pub async fn leader_after(cluster: &Cluster, former: &Pod) -> Pod {
+    leader_other_than(cluster, Some(former.name_any())).await
+}
+
+async fn leader_other_than(cluster: &Cluster, former: Option<String>) -> Pod {
     let leases = Api::<Lease>::namespaced(cluster.client.clone(), NAMESPACE);
     eventually("a pod of the operator that leads", async || {
         let lease = leases.get(LEASE).await.map_err(|error| error.to_string())?;
         let holder = lease.spec.and_then(|spec| spec.holder_identity).ok_or("nobody holds the lease")?;
+        if former.as_ref() == Some(&holder) {
+            return Err(format!("{holder} still holds the lease"));
+        }
         let leader = api(cluster).get_opt(&holder).await.map_err(|error| error.to_string())?;
         leader.ok_or_else(|| format!("{holder} holds the lease, and is gone"))
     })

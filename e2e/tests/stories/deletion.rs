@@ -1,5 +1,6 @@
 //! Deletion of Skills, Jobs and namespaces in use: nothing hangs, and only the memory remains.
 
+use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_e2e::harness::{JobHandle, Shop, SkillHandle, Tenant, eventually, refund_of, story};
@@ -45,6 +46,20 @@ async fn deleting_a_skill_ends_its_running_job_and_leaves_only_the_memory() {
         job.ended(OutcomeCode::SkillDeleted).await;
         until_operator_objects_are_gone(tenant).await;
         assert_memory_stays(tenant).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_whose_server_never_answered_can_be_deleted() {
+    story(async |tenant| {
+        tenant.shop(&[]).await;
+        let skill = tenant.skill("cs-tier-1").with_server_env("SILENT", "true").with_reclaimed_memory().await;
+        skill.until_finalizer().await;
+        skill.until_reason(ConditionType::McpVerified, "ProbeFailed", &["cannot be listed"]).await;
+        skill.delete().await;
+        skill.gone().await;
+        until_operator_objects_are_gone(tenant).await;
     })
     .await;
 }

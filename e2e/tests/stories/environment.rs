@@ -9,11 +9,13 @@ use bloomery_e2e::harness::{
 use bloomery_testkit::json::typed;
 use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, PodSpec, Secret};
 use k8s_openapi::api::node::v1::RuntimeClass;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 use crate::modes;
 
@@ -185,16 +187,17 @@ async fn a_limit_range_may_change_the_pods_and_one_that_refuses_them_is_named() 
     let limits =
         |limits: Value| -> LimitRange { typed(json!({"metadata": {"name": "limits"}, "spec": {"limits": [limits]}})) };
     story(async |tenant| {
-        tenant
-            .create(limits(json!({"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "10m"}})))
-            .await;
+        let (default, request) = (json!({"cpu": "2"}), json!({"ephemeral-storage": "16Mi"}));
+        tenant.create(limits(json!({"type": "Container", "default": default, "defaultRequest": request}))).await;
         let shop = tenant.shop(&[refund_of("A-17"), refund_of("A-18")]).await;
         let skill = tenant.skill("cs-tier-1").await;
         skill.ready().await;
         let job = tenant.job("refund").await;
         let worker = job.pod(1).await.spec.expect("a pod has a spec").containers.remove(0);
-        let limit = worker.resources.and_then(|resources| resources.limits?.get("cpu").cloned());
-        assert_eq!(limit.map(|limit| limit.0).as_deref(), Some("2"), "the LimitRange has changed the pod");
+        let resources = worker.resources.expect("a worker has resources");
+        let amount = |list: Option<BTreeMap<String, Quantity>>, name: &str| list?.remove(name).map(|amount| amount.0);
+        let changed = (amount(resources.limits, "cpu"), amount(resources.requests, "ephemeral-storage"));
+        assert_eq!(changed, (Some("2".into()), Some("16Mi".into())), "the LimitRange has changed the pod");
         job.succeeded().await;
 
         tenant.remove::<LimitRange>("limits").await;

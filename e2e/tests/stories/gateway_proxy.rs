@@ -43,6 +43,51 @@ mod alone {
         .await;
     }
 
+    /// The roles `bloomery-edit` and `bloomery-follower` are all that a person needs to start a Job and to follow it.
+    #[tokio::test]
+    async fn a_proxy_that_may_name_any_user_names_none_of_kubernetes() {
+        story_alone(async |tenant| {
+            if !cluster::is_local_or_skips("reaching a Service from outside") {
+                return;
+            }
+            let (proxy, proof) = tenant.account("proxy").await;
+            let trusted = format!("gateway.proxy.users={{{proxy}}}");
+            let groups = format!("gateway.proxy.impersonate.groups={{{SUPPORT}}}");
+            let any_user = "gateway.proxy.impersonate.anyUser=true";
+            with_gateway_and(&tenant.cluster, &[&trusted, any_user, &groups], async || {
+                let shop = tenant.shop(&[refund_of("A-17")]).await;
+                tenant.skill("cs-tier-1").await.ready().await;
+                tenant.bind(SAM, "bloomery-edit", "skilljobs").await;
+                tenant.until_allowed(ACCOUNT, &json!({"resource": "users", "verb": "impersonate", "name": SAM})).await;
+                let sam = tenant.gateway(&proof).await.forwarding(SAM, &[SUPPORT]);
+                follower_reads_pods_and_their_logs_only(tenant).await;
+                let (_, mut stream) = sam.chat("cs-tier-1", GOAL).await;
+                let events = stream.rest().await;
+                assert_eq!(events.last().map(|event| event.kind.as_str()), Some("conversation.finished"), "{events:?}");
+                shop.assert_refunded_once("A-17").await;
+                let admin = tenant.gateway(&proof).await.forwarding("system:admin", &[SUPPORT]);
+                refused(&admin, 403, &["must not name system:admin"]).await;
+            })
+            .await;
+        })
+        .await;
+    }
+
+    /// Binds the role to a user, and checks its rights.
+    async fn follower_reads_pods_and_their_logs_only(tenant: &Tenant) {
+        let asked = |resource: &str, subresource: &str, verb: &str| json!({"namespace": tenant.namespace, "resource": resource, "subresource": subresource, "verb": verb});
+        let read_logs = asked("pods", "log", "get");
+        assert!(!tenant.is_allowed(SAM, &read_logs).await, "the role bloomery-edit includes no pods");
+        tenant.bind(SAM, "bloomery-follower", "skilljobs").await;
+        tenant.until_allowed(SAM, &read_logs).await;
+        for verb in ["get", "list", "watch", "create", "update", "patch", "delete"] {
+            let is_read = matches!(verb, "get" | "list" | "watch");
+            assert_eq!(tenant.is_allowed(SAM, &asked("pods", "", verb)).await, is_read, "{verb} pods");
+            assert!(!tenant.is_allowed(SAM, &asked("secrets", "", verb)).await, "{verb} secrets");
+        }
+        assert!(!tenant.is_allowed(SAM, &asked("pods", "exec", "create")).await);
+    }
+
     /// The API server sees the person, with the listed group only.
     async fn a_user_starts_and_follows_a_job(tenant: &Tenant, shop: &Shop, proof: &str) {
         let jane = tenant.gateway(proof).await.forwarding(JANE, &[FINANCE, SUPPORT]);

@@ -1,8 +1,8 @@
 //! MCP servers of each kind.
 
-use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{McpServer, Skill};
+use bloomery_crds::v1alpha1::{McpServer, Skill, SkillStatus};
 use bloomery_e2e::harness::{
     Shop, SkillDraft, Tenant, Turn, call, cluster, command, conversation, refund_of, story, typed, until,
 };
@@ -168,6 +168,23 @@ async fn a_command_that_does_not_speak_mcp_is_named_in_the_condition() {
             .await
             .until_reason(ConditionType::McpAvailable, "McpUnavailable", &["exited with code 1", "--previous"])
             .await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_listens_on_another_port_is_named_with_the_port() {
+    story(async |tenant| {
+        let skill = tenant.skill("cs-tier-1").with(|spec| {
+            let container = spec.mcp_server.as_mut().and_then(|server| server.container.as_mut());
+            container.expect("the Skill runs a container").port = 8099;
+        });
+        let skill = skill.await;
+        let parts = ["the startup probe failed", "no connections on port 8099", "spec.mcpServer.container.port"];
+        skill.until_reason(ConditionType::McpAvailable, "McpUnavailable", &parts).await;
+        tenant.skill("cs-tier-1").await;
+        let is_available = |status: &SkillStatus| conditions::is_true(&status.conditions, ConditionType::McpAvailable);
+        skill.until("its server to be available", is_available).await;
     })
     .await;
 }

@@ -39,7 +39,7 @@ async fn until_queued(tenant: &Tenant, queued: usize, running: usize) {
 }
 
 /// The number of Jobs with which a tenant floods the queue.
-const FLOOD: usize = 300;
+const FLOOD: usize = 1_000;
 
 /// Creates the Jobs of the flood, all with one conversation.
 async fn flood(tenant: &Tenant) {
@@ -128,16 +128,23 @@ async fn jobs_start_one_after_another_within_a_quota_of_pods() {
         tenant.skill("cs-tier-1").await.ready().await;
         let quota = json!({"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}});
         tenant.create::<ResourceQuota>(typed(quota)).await;
-        eventually("the quota to be counted", async || {
+        let used = eventually("the quota to be counted", async || {
             let quota = tenant.api::<ResourceQuota>().get("small").await.map_err(|error| error.to_string())?;
-            quota.status.and_then(|status| status.used).map(|_| ()).ok_or_else(|| "it is not counted".to_owned())
+            let used = quota.status.and_then(|status| status.used?.get("pods")?.0.parse::<u32>().ok());
+            used.ok_or_else(|| "it is not counted".to_owned())
         })
         .await;
         let jobs = refunds(tenant, 3).await;
         for job in &jobs {
             job.until_reason("QuotaExceeded", &["exceeded quota: small"]).await;
         }
-        tenant.remove::<ResourceQuota>("small").await;
+        let one_more = Patch::Merge(json!({"spec": {"hard": {"pods": (used + 1).to_string()}}}));
+        let raised = tenant.api::<ResourceQuota>().patch("small", &PatchParams::default(), &one_more).await;
+        raised.expect("a quota can be raised");
+        shop.model.until_held("busy").await;
+        let running = async |job: &JobHandle<'_>| job.pods().await.len();
+        let pods = futures::future::join_all(jobs.iter().map(running)).await;
+        assert_eq!(pods.iter().sum::<usize>(), 1, "the quota has room for one pod: {pods:?}");
         shop.model.release("busy").await;
         for job in &jobs {
             job.succeeded().await;

@@ -180,4 +180,35 @@ mod alone {
         })
         .await;
     }
+
+    /// The frozen leader finds its lease taken when it goes on, with the caches and the plans of the time before.
+    #[tokio::test]
+    async fn a_leader_that_goes_on_beside_its_successor_repeats_nothing() {
+        story_alone(async |tenant| {
+            if !cluster::is_local_or_skips("freezing the operator") {
+                return;
+            }
+            let conversations = [Group::conversations(1), Group::conversations(2)].concat();
+            let (shop, jane) = start_shop(tenant, &conversations).await;
+            operator::with_replicas(&tenant.cluster, 2, async || {
+                let first = Group::start(tenant, &shop, 1).await;
+                let former = operator::leader(&tenant.cluster).await;
+                let process = Process::find(&former, operator::PROGRAM).await;
+                process.freeze();
+                let leader = operator::leader_after(&tenant.cluster, &former).await;
+                let second = Group::start(tenant, &shop, 2).await;
+                // Both replicas see the decisions, the replies and the ends of the attempts, and both believe that they lead.
+                process.thaw();
+                first.go_on(&shop, &jane).await;
+                second.go_on(&shop, &jane).await;
+                first.succeeded(&shop).await;
+                second.succeeded(&shop).await;
+                assert_eq!(shop.ledger.summary().await.effects, 2 * REFUNDS_OF_A_GROUP);
+                let last = operator::leader(&tenant.cluster).await;
+                assert_eq!(last.uid(), leader.uid(), "the former leader does not lead any more");
+            })
+            .await;
+        })
+        .await;
+    }
 }
