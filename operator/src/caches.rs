@@ -9,27 +9,27 @@ mod guarded;
 mod index;
 mod raw;
 mod trim;
+mod watches;
 
 pub use cache::{Cache, CacheOptions, Change, Feed, Watched};
 pub use guarded::Guarded;
 pub use raw::{AdmissionBinding, AdmissionPolicy, RawObject};
 
+use crate::health::Liveness;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
 use futures::stream::StreamExt;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::core::{PartialObjectMeta, Resource, ResourceExt};
+use kube::Client;
+use kube::core::{PartialObjectMeta, ResourceExt};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
-use kube::{Api, Client};
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use watches::Watches;
 
 /// The duration of a watch in seconds. The API server ends the watch, and the next one continues at the same version.
 pub const WATCH_SECONDS: u32 = 60;
@@ -81,8 +81,9 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Creates the caches of these namespaces, or of all if there are none, and the stream that feeds them.
-    pub fn new(client: &Client, namespaces: &[String]) -> (Self, Feed) {
+    /// Creates the caches of these namespaces, or of all if there are none, and the stream that feeds them. `liveness` receives the
+    /// progress of each watch.
+    pub fn new(client: &Client, namespaces: &[String], liveness: &Liveness) -> (Self, Feed) {
         let all = || watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE_SIZE);
         let managed = || all().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
         let revisions = managed().labels(&format!(
@@ -94,7 +95,7 @@ impl Caches {
         let of_others = all().labels(&format!("{}!={}", names::LABEL_MANAGED_BY, names::MANAGER));
         // The chart labels its objects so. The operator finds its own policies by their names.
         let of_charts = || all().labels("app.kubernetes.io/part-of=bloomery");
-        let mut watches = Watches { client, namespaces, feeds: Vec::new() };
+        let mut watches = Watches { client, namespaces, liveness, feeds: Vec::new() };
         let caches = Self {
             skills: watches.of_tenants(all(), CacheOptions::trimmed(trim::metadata)),
             jobs: watches.of_tenants(all(), CacheOptions::trimmed(trim::job).indexed_by(earlier_job)),
@@ -253,65 +254,6 @@ fn earlier_job(job: &Guarded<Job>) -> Option<String> {
 /// The key in the index of Jobs of the children of a Job. No Job has this name.
 pub fn child_key(parent: &str) -> String {
     format!("{parent}/children")
-}
-
-/// Creates the caches of an operator that serves these namespaces, or all if there are none. Holds their feeds.
-struct Watches<'a> {
-    client: &'a Client,
-    namespaces: &'a [String],
-    feeds: Vec<Feed>,
-}
-
-impl Watches<'_> {
-    /// Creates the cache of a kind in the served namespaces: one watch in each, or one for all.
-    fn of_tenants<K>(&mut self, config: watcher::Config, options: CacheOptions<K>) -> Cache<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-        K: Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-    {
-        if self.namespaces.is_empty() {
-            return self.of_cluster(config, options);
-        }
-        let watched = self.namespaces.iter().map(|namespace| Watched {
-            api: Api::namespaced(self.client.clone(), namespace),
-            config: config.clone(),
-            scope: Some(namespace.clone()),
-        });
-        self.cache(watched.collect(), options)
-    }
-
-    /// Creates the cache of the served namespaces themselves. With a list of namespaces, the operator may watch only these, by name.
-    fn of_namespaces<K>(&mut self, config: &watcher::Config, options: CacheOptions<K>) -> Cache<K>
-    where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-    {
-        if self.namespaces.is_empty() {
-            return self.of_cluster(config.clone(), options);
-        }
-        let watched = self.namespaces.iter().map(|namespace| Watched {
-            api: Api::all(self.client.clone()),
-            config: config.clone().fields(&format!("metadata.name={namespace}")),
-            scope: Some(namespace.clone()),
-        });
-        self.cache(watched.collect(), options)
-    }
-
-    /// Creates the cache of a kind in the whole cluster.
-    fn of_cluster<K>(&mut self, config: watcher::Config, options: CacheOptions<K>) -> Cache<K>
-    where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-    {
-        self.cache(vec![Watched { api: Api::all(self.client.clone()), config, scope: None }], options)
-    }
-
-    fn cache<K>(&mut self, watched: Vec<Watched<K>>, options: CacheOptions<K>) -> Cache<K>
-    where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-    {
-        let (cache, feed) = Cache::new(watched, options);
-        self.feeds.push(feed);
-        cache
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! The stack of layers is that of `kube::client::ClientBuilder::try_from`, which does not let its caller set the options of a socket. Proxies
 //! are left out: the operator calls the API server of its own cluster.
 
-use axum::http::{Response, StatusCode};
+use axum::http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::Client as HttpClient;
@@ -15,7 +15,7 @@ use kube::{Client, Config};
 use std::time::Duration;
 use tower::retry::RetryLayer;
 use tower::util::MapResultLayer;
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, ServiceBuilder, service_fn};
 
 /// The time without a byte after which the kernel probes a connection. No read timeout runs while a pooled connection is idle.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
@@ -55,6 +55,21 @@ pub fn create(
         .map_err(BoxError::from)
         .service(HttpClient::builder(TokioExecutor::new()).build::<_, Body>(connector));
     Ok(ClientBuilder::new(service, config.default_namespace.clone()).build())
+}
+
+/// Creates a client that sends its requests with `client`. It calls `observe` after each response, and after each request without a
+/// response.
+pub fn observed(client: &Client, observe: impl Fn() + Clone + Send + 'static) -> Client {
+    let (client, default_namespace) = (client.clone(), client.default_namespace().to_owned());
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, observe) = (client.clone(), observe.clone());
+        async move {
+            let result = client.send(request).await;
+            observe();
+            result
+        }
+    });
+    Client::new(service, default_namespace)
 }
 
 /// Returns a connector whose connections are probed while they are idle. It also connects for `https`, whose TLS another layer adds.
@@ -111,6 +126,23 @@ mod tests {
         assert_eq!(sockopt::tcp_keepidle(&connection).unwrap(), KEEPALIVE_IDLE);
         assert_eq!(sockopt::tcp_keepintvl(&connection).unwrap(), KEEPALIVE_INTERVAL);
         assert_eq!(sockopt::tcp_keepcnt(&connection).unwrap(), KEEPALIVE_RETRIES);
+    }
+
+    #[tokio::test]
+    async fn a_request_is_observed_once_whether_it_is_answered_or_fails() {
+        let answers = service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Answer::empty())) });
+        let fails = service_fn(|_: Request<Body>| async {
+            Err::<Response<Answer>, _>(std::io::Error::other("connection refused"))
+        });
+        for (client, is_answered) in [(Client::new(answers, "default"), true), (Client::new(fails, "default"), false)] {
+            let observations = Arc::new(AtomicUsize::new(0));
+            let count = observations.clone();
+            let client = observed(&client, move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+            let result = client.request_text(Request::get("/version").body(Vec::new()).unwrap()).await;
+            assert_eq!((result.is_ok(), observations.load(Ordering::Relaxed)), (is_answered, 1));
+        }
     }
 
     #[tokio::test]

@@ -6,43 +6,46 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// The time without progress of any watch after which the kubelet restarts the operator. A watch makes progress when the API
+/// The time without progress of one watch after which the kubelet restarts the operator. A watch makes progress when the API
 /// server answers it, or when it fails: an API server that cannot be reached is no reason for a restart.
 const MAX_WATCH_SILENCE: Duration = Duration::from_mins(5);
 
-/// The time of the last progress of a watch.
-#[derive(Debug, Clone)]
-pub struct Liveness(Arc<Mutex<Instant>>);
+/// The time of the last progress of each watch, by the name of the watch. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Liveness(Arc<Mutex<BTreeMap<String, Instant>>>);
 
-impl Default for Liveness {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(Instant::now())))
+impl Liveness {
+    /// Records that a watch begins, was answered, or failed.
+    pub fn record_watch_progress(&self, watch: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(watch.to_owned(), Instant::now());
+    }
+
+    /// Returns the time of the last progress of each watch.
+    #[cfg(test)]
+    pub(crate) fn last_progress(&self) -> BTreeMap<String, Instant> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Returns the watch that is without progress at `now` for the longest time, and this time, if it is too long.
+    fn silence(&self, now: Instant) -> Option<(String, Duration)> {
+        let last_progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        longest_silence(&last_progress, now).map(|(watch, silence)| (watch.to_owned(), silence))
     }
 }
 
-impl Liveness {
-    /// Records that a watch was answered, or failed.
-    pub fn record_watch_progress(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
-    /// Returns the time of the last progress.
-    #[cfg(test)]
-    pub(crate) fn last_progress(&self) -> Instant {
-        *self.0.lock().unwrap()
-    }
-
-    /// Returns the time since the last progress at `now`, if it is too long.
-    fn silence(&self, now: Instant) -> Option<Duration> {
-        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(now.saturating_duration_since(last)).filter(|silence| *silence > MAX_WATCH_SILENCE)
-    }
+/// Returns the watch that is without progress at `now` for the longest time, and this time, if it is too long. The progress of other
+/// watches does not count.
+fn longest_silence(last_progress: &BTreeMap<String, Instant>, now: Instant) -> Option<(&str, Duration)> {
+    let (watch, last) = last_progress.iter().min_by_key(|(_, last)| **last)?;
+    let silence = now.saturating_duration_since(*last);
+    (silence > MAX_WATCH_SILENCE).then_some((watch.as_str(), silence))
 }
 
 /// The readiness of the parts of this process. Each part sets its own flag.
@@ -102,8 +105,9 @@ pub fn router(liveness: Liveness, readiness: Readiness, metrics: Arc<Metrics>) -
 async fn live(State(liveness): State<Liveness>) -> (StatusCode, String) {
     match liveness.silence(Instant::now()) {
         None => (StatusCode::OK, "ok".to_owned()),
-        Some(silence) => {
-            let message = format!("no watch of the API server was answered or failed for {} s", silence.as_secs());
+        Some((watch, silence)) => {
+            let seconds = silence.as_secs();
+            let message = format!("the watch of {watch} was not answered and did not fail for {seconds} s");
             (StatusCode::SERVICE_UNAVAILABLE, message)
         }
     }
@@ -152,14 +156,41 @@ mod tests {
     }
 
     #[test]
-    fn watches_without_progress_end_the_liveness() {
+    fn one_watch_without_progress_ends_the_liveness_while_the_others_live() {
         let now = Instant::now();
-        let liveness = Liveness(Arc::new(Mutex::new(now)));
-        assert_eq!(liveness.silence(now + MAX_WATCH_SILENCE), None);
         let later = now + MAX_WATCH_SILENCE + Duration::from_mins(1);
-        assert!(liveness.silence(later).is_some());
-        *liveness.0.lock().unwrap() = later;
-        assert_eq!(liveness.silence(later), None);
+        let watches = |times: [Instant; 3]| -> BTreeMap<String, Instant> {
+            ["models", "pods", "skills"].map(str::to_owned).into_iter().zip(times).collect()
+        };
+        assert_eq!(longest_silence(&BTreeMap::new(), later), None);
+        assert_eq!(longest_silence(&watches([now; 3]), now + MAX_WATCH_SILENCE), None);
+        let one_is_dead = watches([later, now, later]);
+        assert_eq!(longest_silence(&one_is_dead, later), Some(("pods", MAX_WATCH_SILENCE + Duration::from_mins(1))));
+        let two_are_dead = watches([now + Duration::from_secs(1), now, later]);
+        assert_eq!(
+            longest_silence(&two_are_dead, later).map(|(watch, _)| watch),
+            Some("pods"),
+            "it is silent for longer"
+        );
+        assert_eq!(longest_silence(&watches([later; 3]), later), None);
+    }
+
+    #[tokio::test]
+    async fn the_liveness_names_the_watch_without_progress() {
+        let liveness = Liveness::default();
+        let router = router(liveness.clone(), Readiness::default(), Arc::new(Metrics::new()));
+        for watch in ["models", "pods", "skills"] {
+            liveness.record_watch_progress(watch);
+        }
+        assert_eq!(fetch(&router, "/healthz").await, (StatusCode::OK, "ok".to_owned()));
+        let dead_since = Instant::now().checked_sub(MAX_WATCH_SILENCE + Duration::from_mins(1)).unwrap();
+        liveness.0.lock().unwrap().insert("pods".to_owned(), dead_since);
+        liveness.record_watch_progress("skills");
+        let (status, body) = fetch(&router, "/healthz").await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(body.starts_with("the watch of pods was not answered and did not fail for "), "{body}");
+        liveness.record_watch_progress("pods");
+        assert_eq!(fetch(&router, "/healthz").await.0, StatusCode::OK);
     }
 
     #[tokio::test]

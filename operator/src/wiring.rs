@@ -63,8 +63,9 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
     let config = Config::infer().await?;
     let (metrics, liveness) = (Arc::new(Metrics::new()), Liveness::default());
-    let clients = Clients::new(&config, &metrics, &liveness)?;
-    let (context, feed, leads_sender) = create_context(clients.requests, &clients.watches, settings, metrics);
+    let clients = Clients::new(&config, &metrics)?;
+    let (context, feed, leads_sender) =
+        create_context(clients.requests, (&clients.watches, &liveness), settings, metrics);
 
     let stopping = CancellationToken::new();
     let release_lease = CancellationToken::new();
@@ -107,21 +108,14 @@ struct Clients {
 }
 
 impl Clients {
-    fn new(config: &Config, metrics: &Arc<Metrics>, liveness: &Liveness) -> Result<Self, kube::Error> {
+    fn new(config: &Config, metrics: &Arc<Metrics>) -> Result<Self, kube::Error> {
         let count = {
             let metrics = metrics.clone();
             move |status: Option<StatusCode>| metrics.count_api_response(status)
         };
-        let count_watch = {
-            let (count, liveness) = (count.clone(), liveness.clone());
-            move |status| {
-                count(status);
-                liveness.record_watch_progress();
-            }
-        };
         Ok(Self {
             lease: client::create(config, leader::LEASE_REQUEST_TIMEOUT, count.clone())?,
-            watches: client::create(config, WATCH_READ_TIMEOUT, count_watch)?,
+            watches: client::create(config, WATCH_READ_TIMEOUT, count.clone())?,
             requests: client::create(config, REQUEST_READ_TIMEOUT, count)?,
         })
     }
@@ -129,11 +123,11 @@ impl Clients {
 
 fn create_context(
     client: Client,
-    watch_client: &Client,
+    (watch_client, liveness): (&Client, &Liveness),
     settings: Settings,
     metrics: Arc<Metrics>,
 ) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
-    let (caches, feed) = Caches::new(watch_client, &settings.namespaces);
+    let (caches, feed) = Caches::new(watch_client, &settings.namespaces, liveness);
     let (leads_sender, leadership) = Leadership::channel();
     let context = Context {
         caches,
@@ -231,17 +225,15 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[tokio::test]
-    async fn only_the_answer_of_a_watch_is_progress_of_the_watches() {
+    async fn the_responses_to_the_requests_of_every_client_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().fallback(|| async { "{}" });
         let server = tokio::spawn(async { axum::serve(listener, router).await });
-        let (liveness, metrics) = (Liveness::default(), Arc::new(Metrics::new()));
-        let clients = Clients::new(&Config::new(url.parse().unwrap()), &metrics, &liveness).unwrap();
-        let start = liveness.last_progress();
-        for (client, is_progress) in [(clients.lease, false), (clients.requests, false), (clients.watches, true)] {
+        let metrics = Arc::new(Metrics::new());
+        let clients = Clients::new(&Config::new(url.parse().unwrap()), &metrics).unwrap();
+        for client in [clients.lease, clients.requests, clients.watches] {
             client.request_text(Request::get("/version").body(Vec::new()).unwrap()).await.unwrap();
-            assert_eq!(liveness.last_progress() > start, is_progress);
         }
         assert!(metrics.to_text().contains(r#"bloomery_api_responses_total{code="200"} 3"#), "{}", metrics.to_text());
         server.abort();
