@@ -1,6 +1,7 @@
 //! Values for tests. Each value is unique, so that a test fails if two are swapped.
 
 pub(crate) mod api;
+pub(crate) mod log_lines;
 pub(crate) mod open;
 
 use super::paths;

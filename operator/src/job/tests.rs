@@ -543,6 +543,7 @@ async fn a_follow_up_waits_for_the_end_of_the_continued_job_and_records_its_uid(
 mod approvals;
 mod children;
 mod lifecycle;
+mod logs;
 mod network;
 mod queued;
 mod replies;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::fixtures::api::FakeApi;
+use crate::job::fixtures::log_lines::LogLines;
 use crate::job::fixtures::{self, UID, pod_uid, status};
 use crate::report::review_limit::MAX_UNPROVEN;
 use axum::body::{Body, to_bytes};
@@ -122,6 +123,19 @@ async fn a_short_conversation_costs_two_writes() {
     assert_eq!(api.writes().len(), 2);
     let status = &api.get(JOB)["status"];
     assert_eq!((&status["phase"], &status["log"]["events"]), (&json!("Succeeded"), &json!(9)));
+}
+
+#[tokio::test]
+async fn the_end_in_a_report_has_one_line_in_the_log() {
+    let lines = LogLines::capture();
+    let api = starting();
+    let router = endpoint(&api).await;
+    post(&router, report(3, Phase::Running)).await;
+    assert_eq!(lines.of_jobs(), [""; 0]);
+    for _ in 0..2 {
+        assert_eq!(post(&router, report(9, Phase::Succeeded)).await, acked(9));
+    }
+    assert_eq!(lines.of_jobs(), ["INFO acme/refund: the Job has ended: Succeeded"]);
 }
 
 #[tokio::test]
