@@ -1,12 +1,19 @@
 //! Reads inside of the pod, whose events become durable with those of the next act.
 
 use super::*;
+use crate::fixture::focus_disk::FocusDisk;
+use crate::fixture::stand::lines;
+use crate::focus;
+use bloomery_crds::Digest;
 use bloomery_crds::run::{BoundResource, ResourceSource};
-use bloomery_crds::v1alpha1::ResourceType;
-use bloomery_journal::fixture::checks::answers;
+use bloomery_crds::v1alpha1::{LogPosition, ResourceType};
+use bloomery_engine::line::Chain;
+use bloomery_journal::Store;
+use bloomery_journal::fixture::SOURCE;
+use bloomery_journal::fixture::checks::{answers, parse};
 use bloomery_journal::fixture::faulty::{Fault, Faulty};
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 
 /// Returns a stand whose Job binds a directory with one file.
 async fn stand(script: Vec<Answer>) -> Stand {
@@ -99,4 +106,105 @@ async fn a_buffered_answer_is_durable_while_the_run_waits_for_a_key() {
     };
     let (exit, ()) = tokio::join!(stand.run(1), repair);
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
+}
+
+/// Returns a stand whose model reads a file in its first step, and an entry of the focus cache in its second step.
+async fn stand_with_entry() -> Stand {
+    let entry = Digest::of_bytes(b"an earlier result");
+    let script = vec![
+        Answer::Calls(vec![read()]),
+        Answer::Calls(vec![("focus_read", json!({"handle": entry.as_str()}))]),
+        Answer::Says("Done.\n```json\n{\"status\": \"done\"}\n```\n"),
+    ];
+    let stand = stand(script).await;
+    let dir = stand.memory().join(focus::DIR);
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join(entry.short(64)), "an earlier result").unwrap();
+    stand
+}
+
+#[tokio::test]
+async fn a_buffered_answer_is_durable_while_a_read_is_slow() {
+    let stand = stand_with_entry().await;
+    let (answer, until_answered) = mpsc::channel::<()>();
+    let until_answered = Mutex::new(until_answered);
+    let files = FocusDisk::on_other_thread(move || {
+        // A failed test drops the sender, which ends the read too.
+        let _ = until_answered.lock().unwrap().recv();
+    });
+    let seen = async {
+        while !stand.printed.text().contains("focus_read: Allow") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!((stand.events().last(), stand.model.request_count()), (Some(&"tool.ruled"), 2));
+        answer.send(()).unwrap();
+    };
+    let (exit, ()) = tokio::join!(stand.run_with(1, files, Stop::default()), seen);
+    assert_eq!((exit.unwrap(), outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
+}
+
+/// Runs the first attempt, and requests that it stops while the answer of the second step is in the buffer, directly before the result
+/// of its read is.
+async fn stop_with_buffered_read(stand: &Stand, reason: StopReason) -> Exit {
+    let stop = Stop::default();
+    let (request, memory) = (stop.clone(), stand.memory());
+    let files = FocusDisk::on_same_thread(move || {
+        let durable = parse(&lines(&Disk, &memory));
+        assert_eq!(durable.last().map(|entry| entry.event.name()), Some("model.requested"));
+        request.request(reason);
+    });
+    stand.run_with(1, files, stop).await.unwrap()
+}
+
+/// Asserts that the log ends with the whole second step and then `ending`. Asserts also that the end of the pod is reported with the
+/// position after `ending`, which is durable, and that no position within the second step was reported.
+fn assert_step_is_durable_before(ending: &[&str], stand: &Stand) {
+    let step = ["model.requested", "model.answered", "tool.requested", "tool.ruled", "tool.completed"];
+    let expected = [&step[..], ending].concat();
+    let events = stand.events();
+    let begin = events.len() - expected.len();
+    assert_eq!(events[begin..], expected);
+
+    let position = durable_position(stand);
+    assert_eq!(usize::try_from(position.events).unwrap(), events.len());
+    let reports = stand.reports();
+    assert_eq!(reports.last().unwrap().report.projection.log, position);
+    assert_eq!(stand.termination(1).log, Some(position));
+    let buffered = begin + 2..=begin + step.len();
+    let reported = reports.iter().map(|one| usize::try_from(one.report.projection.log.events).unwrap());
+    assert_eq!(reported.filter(|events| buffered.contains(events)).count(), 0, "not durable when it was reported");
+}
+
+/// Returns the position after the last event on disk.
+fn durable_position(stand: &Stand) -> LogPosition {
+    let store = Store::open(Disk, &stand.memory(), "k-1", "reader").unwrap();
+    let mut chain = Chain::new(SOURCE);
+    store.read(&mut chain, |_| {}).unwrap();
+    chain.position(&store.path())
+}
+
+#[tokio::test]
+async fn a_park_writes_buffered_reads_before_its_event_and_reports_the_position_after_it() {
+    let stand = stand_with_entry().await;
+    let exit = stop_with_buffered_read(&stand, StopReason::Drain).await;
+    assert_eq!(exit, Exit::Parked(ParkReason::Drain));
+    assert_step_is_durable_before(&["parked"], &stand);
+    assert_eq!(segment_ends(&stand).last(), Some(&"model.requested"), "one segment has the step and the park");
+
+    // The next attempt repeats neither the request nor the read.
+    assert_eq!(stand.model.request_count(), 2);
+    assert_eq!((stand.run(2).await, outcome(&stand, 2)), (Exit::Finished, OutcomeCode::Succeeded));
+    assert_eq!(stand.events().iter().filter(|name| **name == "tool.completed").count(), 2);
+    assert!(stand.model.requests()[2].to_string().contains("an earlier result"));
+}
+
+#[tokio::test]
+async fn a_cancellation_writes_buffered_reads_before_its_directive() {
+    let stand = stand_with_entry().await;
+    let exit = stop_with_buffered_read(&stand, StopReason::Cancelled).await;
+    assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Cancelled));
+    assert_step_is_durable_before(&["directive.received", "finished"], &stand);
+    let ends = segment_ends(&stand);
+    assert!(ends.ends_with(&["model.requested", "directive.received"]), "one segment has both: {ends:?}");
+    assert_eq!(stand.model.request_count(), 2);
 }
