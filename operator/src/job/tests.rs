@@ -124,6 +124,27 @@ async fn a_job_starts_with_two_writes_and_then_costs_none() {
 }
 
 #[tokio::test]
+async fn a_revision_is_read_once_for_the_jobs_that_start_on_it() {
+    const AGAIN: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/again";
+    let api = tenant();
+    api.put(AGAIN, resource("Job", "again", &json!({ "skill": "cs-tier-1", "goal": "Refund" }), &Value::Null));
+    api.change(&format!("/api/v1/namespaces/acme/configmaps/{REVISION}"), |map| {
+        map["immutable"] = json!(true);
+        map["metadata"]["labels"] =
+            json!({ (names::LABEL_MANAGED_BY): names::MANAGER, (names::LABEL_COMPONENT): "revision" });
+    });
+    let context = api.operator().await;
+    api.reads();
+    for job in [JOB, AGAIN] {
+        let job = serde_json::from_value(api.get(job)).unwrap();
+        Box::pin(reconcile(job, context.clone(), Arc::default())).await.unwrap();
+    }
+    assert_eq!(api.get(AGAIN)["status"]["skillRevision"]["name"], REVISION);
+    let reads = api.reads();
+    assert_eq!(reads.iter().filter(|read| read.contains(REVISION)).count(), 1, "{reads:?}");
+}
+
+#[tokio::test]
 async fn a_pod_that_was_created_before_a_crash_is_adopted() {
     let api = tenant();
     reconcile_once(&api).await.unwrap();
