@@ -60,14 +60,14 @@ pub fn operator_events(namespace: &str) -> usize {
     operator_requests(namespace).iter().filter(|request| request.writes() && request.resource == "events").count()
 }
 
-/// Waits until the operator has written nothing in a namespace for the time `quiet`, and returns the writes so far.
+/// Waits until the operator has written nothing in a namespace for the time `quiet` since the call, and returns the writes so far.
 ///
 /// Panics if the operator still writes after `timeout`.
 pub async fn until_quiet(namespace: &str, quiet: Duration, timeout: Duration) -> Vec<AuditedRequest> {
     let started = Timestamp::now();
     loop {
         let writes = operator_writes(namespace);
-        let last = writes.last().map_or(started, |write| write.at);
+        let last = writes.last().map_or(started, |write| write.at.max(started));
         let since = Duration::try_from(Timestamp::now().duration_since(last)).unwrap_or_default();
         let Some(left) = quiet.checked_sub(since).filter(|left| !left.is_zero()) else { return writes };
         let waited = Duration::try_from(Timestamp::now().duration_since(started)).unwrap_or_default();
