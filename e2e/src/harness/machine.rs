@@ -1,6 +1,7 @@
 //! The processes of the local cluster, and the volumes of its pods, which are on this machine.
 
 use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -83,6 +84,19 @@ impl Process {
         self.status("VmHWM:")
     }
 
+    /// Returns the addresses to which the pod of the process has opened TCP connections, also those that it has closed in the last minute.
+    pub fn opened_connections(&self) -> Vec<IpAddr> {
+        let sockets = ["tcp", "tcp6"].iter().flat_map(|table| {
+            let path = format!("/proc/{}/net/{table}", self.pid);
+            let table = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+            table.lines().filter_map(Socket::parse).collect::<Vec<_>>()
+        });
+        let sockets: Vec<Socket> = sockets.collect();
+        let served = |port: u16| sockets.iter().any(|socket| socket.listens && socket.local.port() == port);
+        let opened = sockets.iter().filter(|socket| !socket.listens && !served(socket.local.port()));
+        opened.map(|socket| socket.remote.ip()).collect()
+    }
+
     fn signal(&self, name: &str) {
         command::run(Command::new("kill").arg(format!("-{name}")).arg(self.pid.to_string()));
     }
@@ -94,6 +108,36 @@ impl Process {
         let number = line.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse().ok());
         number.unwrap_or_else(|| panic!("{path} has no {field}"))
     }
+}
+
+/// A line of `/proc/net/tcp` or `/proc/net/tcp6`.
+struct Socket {
+    local: SocketAddr,
+    remote: SocketAddr,
+    listens: bool,
+}
+
+impl Socket {
+    /// Returns `None` for the header.
+    fn parse(line: &str) -> Option<Self> {
+        const LISTENS: &str = "0A";
+        let mut fields = line.split_whitespace().skip(1);
+        let mut address = || hex_address(fields.next()?);
+        Some(Self { local: address()?, remote: address()?, listens: fields.next()? == LISTENS })
+    }
+}
+
+/// Reads an address of `/proc/net/tcp`: the words of the IP address in the byte order of this machine, and the port.
+fn hex_address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |digits: &[u8]| u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok().map(u32::to_ne_bytes);
+    let words: Option<Vec<[u8; 4]>> = ip.as_bytes().chunks(8).map(word).collect();
+    let bytes = words?.concat();
+    let ip = match <[u8; 4]>::try_from(bytes.as_slice()) {
+        Ok(bytes) => IpAddr::from(bytes),
+        Err(_) => IpAddr::from(<[u8; 16]>::try_from(bytes.as_slice()).ok()?).to_canonical(),
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 /// Returns the directory of the local cluster.

@@ -1,7 +1,11 @@
 //! The operator's rights, its use of them, and its health and metrics endpoints.
 
 use bloomery_e2e::harness::audit::{self, AuditedRequest};
+use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{cluster, operator, refund_of, story};
+use k8s_openapi::api::core::v1::Service;
+use kube::Api;
+use std::net::IpAddr;
 
 #[tokio::test]
 async fn the_operator_sends_no_request_that_it_has_no_right_to() {
@@ -36,6 +40,26 @@ async fn the_operator_sends_no_request_that_it_has_no_right_to() {
         assert_eq!(of(&["namespaces"]), "", "it watches all namespaces and reads no single one");
         let never = ["secrets", "pods/log", "pods/exec", "pods/portforward", "pods/proxy", "services/proxy"];
         assert_eq!(of(&never), "", "the operator reads no Secret, and connects to nothing of a tenant");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_operator_opens_connections_to_the_api_server_only() {
+    story(async |tenant| {
+        if !cluster::is_local_or_skips("the connections of the operator") {
+            return;
+        }
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await.ready().await;
+        tenant.job("refund").await.succeeded().await;
+        shop.assert_refunded_once("A-17").await;
+        let api_server = Api::<Service>::namespaced(tenant.cluster.client.clone(), "default").get("kubernetes").await;
+        let api_server = api_server.expect("the Service of the API server").spec.and_then(|spec| spec.cluster_ip);
+        let api_server: IpAddr = api_server.and_then(|address| address.parse().ok()).expect("it has an address");
+        let operator = Process::find(&operator::leader(&tenant.cluster).await, operator::PROGRAM).await;
+        let opened = operator.opened_connections();
+        assert!(opened.contains(&api_server) && opened.iter().all(|remote| *remote == api_server), "{opened:?}");
     })
     .await;
 }
