@@ -177,13 +177,18 @@ impl JobHandle<'_> {
         self.ended(OutcomeCode::Succeeded).await
     }
 
-    /// Waits for an Event of the Job with a reason. The operator publishes an Event after it has written the status.
-    pub async fn until_event(&self, reason: &str) {
+    /// Waits for an Event of the Job with a reason, whose message has all of `parts`. The operator publishes an Event after it has written
+    /// the status.
+    pub async fn until_event(&self, reason: &str, parts: &[&str]) {
         let about = ListParams::default().fields(&format!("involvedObject.uid={}", self.uid));
         eventually(&format!("the Event {reason} of {}", self.name), async || {
             let events = self.tenant.api::<Event>().list(&about).await.map_err(|error| error.to_string())?;
-            let reasons: Vec<_> = events.items.into_iter().filter_map(|event| event.reason).collect();
-            if reasons.iter().any(|other| other == reason) { Ok(()) } else { Err(format!("{reasons:?}")) }
+            let seen: Vec<_> = events.items.into_iter().map(|event| (event.reason, event.message)).collect();
+            let is_wanted = |(other, message): &(Option<String>, Option<String>)| {
+                let message = message.as_deref().unwrap_or_default();
+                other.as_deref() == Some(reason) && parts.iter().all(|part| message.contains(part))
+            };
+            if seen.iter().any(is_wanted) { Ok(()) } else { Err(format!("{seen:?}")) }
         })
         .await;
     }

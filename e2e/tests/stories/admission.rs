@@ -84,7 +84,7 @@ async fn a_pod_that_the_operator_did_not_create_is_never_adopted() {
         let status = job.succeeded().await;
         assert_eq!(status.gates.map(|gates| gates.pre_tool.denied), Some(1));
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        job.until_event("NameTaken").await;
+        job.until_event("NameTaken", &[]).await;
         shop.model.assert_no_violations().await;
     })
     .await;

@@ -679,7 +679,7 @@ mod alone {
             jane.decide(&again, "Deny", "no photo").await.expect("the decision is accepted");
             job.succeeded().await;
             assert_eq!(shop.ledger.summary().await.effects, 0);
-            job.until_event("NameTaken").await;
+            job.until_event("NameTaken", &[]).await;
         })
         .await;
     }

@@ -48,6 +48,7 @@ async fn survive(jobs: usize, time: Duration) {
                 phase => panic!("{order} is {phase:?}: {outcome:?}"),
             }
         }
+        assert!(deleted > 0 && restarts > 0, "{deleted} worker pods and {restarts} restarts disturb nothing");
         figure("worker pods deleted without grace", deleted);
         figure("restarts of the operator", restarts);
         figure("refunds at the end of the disruptions", refunded);

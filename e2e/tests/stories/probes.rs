@@ -82,7 +82,7 @@ async fn a_tool_that_changes_under_a_skill_is_denied_until_its_digest_is_accepte
         let remarks = conditions::find(&status.conditions, ConditionType::SkillAsWritten).expect("a remark");
         assert_eq!(remarks.reason, "ToolsChanged");
         assert!(remarks.message.contains("check_eligibility: its description changed"), "{}", remarks.message);
-        job.until_event("ToolsChanged").await;
+        job.until_event("ToolsChanged", &["check_eligibility: its description changed"]).await;
 
         // The Job leads to another probe, which finds the same.
         let what = ["check_eligibility: its description changed", "toolsDigest"];
