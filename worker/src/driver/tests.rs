@@ -21,6 +21,7 @@ mod cancelled;
 mod children;
 mod crashed;
 mod decision_inbox;
+mod deleted_secret;
 mod drifted;
 mod endpoints;
 mod files;
