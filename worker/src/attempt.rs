@@ -125,7 +125,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let tools = with_scripts(SkillTools::new(server), &inputs)?;
     let scratch =
         Scratch { dir: std::env::temp_dir().join(SCRATCH), addresses: addresses.clone(), trace: trace.clone() };
-    let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
+    let core = core_tools(args, &inputs, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
     let desk = Arc::new(ChildDesk::new(&part.children));
     let client = report_client(args, &inputs)?.with_server_tokens(server_tokens);
@@ -149,6 +149,11 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     // Lets the servers free the sessions at once. Otherwise a session stays until it expires.
     let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
     exit
+}
+
+/// Creates the core tools of the Job, with the memory and the bounds of the command line.
+pub(crate) fn core_tools(args: &RunArgs, inputs: &Inputs, addresses: AddressPolicy) -> CoreTools {
+    CoreTools::for_job(inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses)
 }
 
 /// Creates the client for reports.

@@ -25,6 +25,7 @@ mod deleted_secret;
 mod drifted;
 mod endpoints;
 mod files;
+mod focus_size;
 mod frozen;
 mod in_pod_reads;
 mod killed;
