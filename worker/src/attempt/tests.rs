@@ -21,6 +21,8 @@ use rstest::rstest;
 use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+mod external;
+
 /// The smallest limit that a Skill can set.
 const SMALLEST_LIMIT: u32 = 65_536;
 
@@ -36,13 +38,16 @@ struct Exports {
 }
 
 impl Exports {
-    async fn start(&self) -> McpEndpoint {
+    fn router(&self) -> Router {
         let config = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
         let exports = self.clone();
         let service =
             StreamableHttpService::new(move || Ok(exports.clone()), Arc::new(LocalSessionManager::default()), config);
-        let router = Router::new().route_service("/mcp", service);
-        McpEndpoint { url: format!("{}/mcp", local_server::serve(router).await) }
+        Router::new().route_service("/mcp", service)
+    }
+
+    async fn start(&self) -> McpEndpoint {
+        McpEndpoint { url: format!("{}/mcp", local_server::serve(self.router()).await) }
     }
 }
 
@@ -71,11 +76,24 @@ impl ServerHandler for Exports {
     }
 }
 
+/// Returns the script of a Job that calls `tool` once.
+fn script(tool: &'static str) -> Vec<Answer> {
+    let done = Answer::Says("Done.\n```json\n{\"status\": \"done\"}\n```\n");
+    vec![Answer::Calls(vec![(tool, json!({}))]), done]
+}
+
+/// Returns the tools of an attempt, with the clients that its run document leads to. They reach servers of this machine.
+fn tools_of(args: &RunArgs, inputs: &Inputs) -> SkillTools {
+    let cache = SharedCache::new(&args.memory, &args.pod_uid);
+    let addresses = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
+    let client = mcp_client(inputs, cache, addresses, &ServerTokens::new(Redactor::default())).unwrap();
+    with_scripts(SkillTools::new(client), inputs).unwrap()
+}
+
 /// Runs a Job that calls `tool` once. Its Skill has a script beside a server, and this limit. Returns the event with the result, and the
 /// result that the model receives.
 async fn exported(tool: &'static str, max_result_bytes: Option<u32>) -> (Event, String) {
-    let done = Answer::Says("Done.\n```json\n{\"status\": \"done\"}\n```\n");
-    let mut stand = Stand::new(vec![Answer::Calls(vec![(tool, json!({}))]), done], Refund::Answers).await;
+    let mut stand = Stand::new(script(tool), Refund::Answers).await;
     stand.skill.engine.get_or_insert_default().max_result_bytes = max_result_bytes;
     let scripts = json!({"image": "localhost/sh:1", "files": {"export.sh": "exit 0"}});
     stand.skill.scripts = Some(serde_json::from_value(scripts).unwrap());
@@ -85,10 +103,7 @@ async fn exported(tool: &'static str, max_result_bytes: Option<u32>) -> (Event, 
     inputs.revision.mcp = Some(exports.start().await);
     inputs.revision.scripts = inputs.revision.mcp.clone();
 
-    let cache = SharedCache::new(&args.memory, &args.pod_uid);
-    let addresses = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
-    let client = mcp_client(&inputs, cache, addresses, &ServerTokens::new(Redactor::default())).unwrap();
-    let tools = with_scripts(SkillTools::new(client), &inputs).unwrap();
+    let tools = tools_of(&args, &inputs);
     assert_eq!(stand.run_on(1, Disk, Stop::default(), &tools).await.unwrap(), Exit::Finished);
     tools.close().await;
     assert_eq!(stand.termination(1).outcome.unwrap().code, OutcomeCode::Succeeded);
