@@ -1,6 +1,6 @@
 use super::*;
 use bloomery_crds::report::MAX_PRUNABLE;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 
 const BOUNDS: Bounds = Bounds { max_age: Duration::MAX, max_count: 1, max_bytes: u64::MAX };
@@ -51,4 +51,18 @@ fn only_ended_runs_of_others_are_prunable_and_their_number_is_bounded() {
     assert!(prunable.iter().all(|key| key.starts_with("k-")), "{prunable:?}");
     let wide = Bounds { max_count: usize::MAX, ..BOUNDS };
     assert_eq!(survey::survey(memory.path(), "own", wide, SystemTime::now()).prunable, [""; 0]);
+}
+
+#[tokio::test]
+async fn expired_entries_of_the_shared_cache_are_removed_before_the_first_survey() {
+    let memory = tempfile::tempdir().unwrap();
+    write(memory.path(), "cache/old", 100);
+    write(memory.path(), "cache/new", 10);
+    let old = File::options().append(true).open(memory.path().join("cache/old")).unwrap();
+    old.set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
+    let (mut housekeeper, link) = Housekeeper::start(memory.path(), "own", BOUNDS);
+    housekeeper.wait_for_survey(Duration::from_mins(1)).await;
+    let survey = link.surveys.borrow().clone().unwrap();
+    assert!(!memory.path().join("cache/old").exists() && memory.path().join("cache/new").exists());
+    assert_eq!(survey.bytes, 10);
 }
