@@ -159,27 +159,31 @@ async fn client(
     Ok(mcp::Client::with_token(endpoint, tokens, redactor.clone())?)
 }
 
-/// Lists the tools of the server. A server that does not answer is asked again before `until`.
+/// Lists the tools of the server, and ends the session. A server that does not answer is asked again before `until`.
 async fn list(client: mcp::Client, revision: &Revision, until: Instant) -> Result<Vec<ListedTool>, Error> {
     let client = client.with_max_result_bytes(revision.spec.max_result_bytes());
+    let listed = Box::pin(list_before(&client, until)).await;
+    // Also if the list cannot be used: the process ends, and the server would keep the session until it expires.
+    let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, client.close()).await;
+    listed.map_err(Error::from)
+}
+
+/// Lists the tools of the server. A server that does not answer is asked again before `until`.
+async fn list_before(client: &mcp::Client, until: Instant) -> Result<Vec<ListedTool>, mcp::Error> {
     let mut delays = Backoff::new(FIRST_DELAY, MAX_DELAY);
     loop {
         let within = until.saturating_duration_since(Instant::now());
-        match client.list_uncached(within).await {
-            Ok(listed) => {
-                let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, client.close()).await;
-                return Ok(listed);
-            }
-            Err(error) => {
-                let delay = delays.next_delay();
-                let may_pass = matches!(error, mcp::Error::Unavailable { .. });
-                if !may_pass || Instant::now() + delay >= until {
-                    return Err(error.into());
-                }
-                tracing::info!("{error}; the server is asked again");
-                sleep(delay).await;
-            }
+        let error = match client.list_uncached(within).await {
+            Ok(listed) => return Ok(listed),
+            Err(error) => error,
+        };
+        let delay = delays.next_delay();
+        let may_pass = matches!(error, mcp::Error::Unavailable { .. });
+        if !may_pass || Instant::now() + delay >= until {
+            return Err(error);
         }
+        tracing::info!("{error}; the server is asked again");
+        sleep(delay).await;
     }
 }
 

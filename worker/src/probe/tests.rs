@@ -11,6 +11,8 @@ use bloomery_testkit::shop::Shop;
 use serde_json::json;
 use std::fs;
 
+mod sessions;
+
 /// The files of a probe, and its operator.
 struct Files {
     dir: tempfile::TempDir,
