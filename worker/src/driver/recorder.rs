@@ -149,3 +149,39 @@ impl<F: Files> Recorder<F> {
         self.log.files()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_engine::Conversation;
+    use bloomery_engine::event::Directive;
+    use bloomery_engine::line::Chain;
+    use bloomery_journal::Store;
+    use bloomery_journal::files::Disk;
+    use bloomery_journal::fixture::{SOURCE, claim_at_once, run};
+
+    #[tokio::test]
+    async fn the_buffer_is_flushed_200_ms_after_its_first_event() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(Disk, dir.path(), "k-1", "uid-1").unwrap();
+        let mut conversation = Conversation::new(run());
+        let claimed = claim_at_once(store, Chain::new(SOURCE), &mut conversation, 1).await.unwrap();
+        let printer = Printer::new(Format::Text, Box::new(io::sink()));
+        let recorder = Recorder::new(claimed, printer, &[], Redactor::default());
+        let append = || {
+            let earliest = time::Instant::now() + Duration::from_millis(200);
+            recorder.append(Event::DirectiveReceived { directive: Directive::Park }).unwrap();
+            earliest..=time::Instant::now() + Duration::from_millis(200)
+        };
+
+        let of_first = append();
+        let flush_time = recorder.flush_time();
+        assert!(of_first.contains(&flush_time), "{flush_time:?} is not in {of_first:?}");
+        let _ = append();
+        assert_eq!(recorder.flush_time(), flush_time, "a later event does not defer the first one");
+        recorder.make_durable().unwrap();
+        let of_next = append();
+        let flush_time = recorder.flush_time();
+        assert!(of_next.contains(&flush_time), "{flush_time:?} is not in {of_next:?}");
+    }
+}
