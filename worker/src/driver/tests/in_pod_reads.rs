@@ -1,6 +1,7 @@
 //! Reads inside of the pod, whose events become durable with those of the next act.
 
 use super::*;
+use crate::fixture::desk::{Desk, Reaction};
 use crate::fixture::focus_disk::FocusDisk;
 use crate::fixture::stand::lines;
 use crate::focus;
@@ -8,6 +9,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{LogPosition, ResourceType};
 use bloomery_engine::line::Chain;
+use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_journal::Store;
 use bloomery_journal::fixture::SOURCE;
 use bloomery_journal::fixture::checks::{answers, parse};
@@ -108,18 +110,30 @@ async fn a_buffered_answer_is_durable_while_the_run_waits_for_a_key() {
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
 }
 
+/// The content of the entry of the focus cache.
+const ENTRY: &str = "an earlier result";
+
+/// Returns a call that reads the entry of the focus cache.
+fn read_entry() -> (&'static str, serde_json::Value) {
+    ("focus_read", json!({"handle": Digest::of_bytes(ENTRY.as_bytes()).as_str()}))
+}
+
+/// Writes the entry of the focus cache.
+fn write_entry(stand: &Stand) {
+    let dir = stand.memory().join(focus::DIR);
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join(Digest::of_bytes(ENTRY.as_bytes()).short(64)), ENTRY).unwrap();
+}
+
 /// Returns a stand whose model reads a file in its first step, and an entry of the focus cache in its second step.
 async fn stand_with_entry() -> Stand {
-    let entry = Digest::of_bytes(b"an earlier result");
     let script = vec![
         Answer::Calls(vec![read()]),
-        Answer::Calls(vec![("focus_read", json!({"handle": entry.as_str()}))]),
+        Answer::Calls(vec![read_entry()]),
         Answer::Says("Done.\n```json\n{\"status\": \"done\"}\n```\n"),
     ];
     let stand = stand(script).await;
-    let dir = stand.memory().join(focus::DIR);
-    fs::create_dir(&dir).unwrap();
-    fs::write(dir.join(entry.short(64)), "an earlier result").unwrap();
+    write_entry(&stand);
     stand
 }
 
@@ -195,7 +209,7 @@ async fn a_park_writes_buffered_reads_before_its_event_and_reports_the_position_
     assert_eq!(stand.model.request_count(), 2);
     assert_eq!((stand.run(2).await, outcome(&stand, 2)), (Exit::Finished, OutcomeCode::Succeeded));
     assert_eq!(stand.events().iter().filter(|name| **name == "tool.completed").count(), 2);
-    assert!(stand.model.requests()[2].to_string().contains("an earlier result"));
+    assert!(stand.model.requests()[2].to_string().contains(ENTRY));
 }
 
 #[tokio::test]
@@ -207,4 +221,31 @@ async fn a_cancellation_writes_buffered_reads_before_its_directive() {
     let ends = segment_ends(&stand);
     assert!(ends.ends_with(&["model.requested", "directive.received"]), "one segment has both: {ends:?}");
     assert_eq!(stand.model.request_count(), 2);
+}
+
+/// The question comes between two reads of one step.
+#[tokio::test]
+async fn a_buffered_read_is_durable_when_a_question_is_asked_and_the_reply_before_the_next_read() {
+    let first = Answer::Calls(vec![read(), ("ask_user", json!({"text": "Which order?"})), read_entry()]);
+    let mut stand = stand(vec![first, Answer::Says("Done.\n```json\n{\"status\": \"done\"}\n```\n")]).await;
+    write_entry(&stand);
+    let memory = stand.memory();
+    let desk = Arc::new(Desk::new(move |asks| {
+        let durable = parse(&lines(&Disk, &memory));
+        let names: Vec<_> = durable.iter().map(|entry| entry.event.name()).collect();
+        assert!(names.ends_with(&["tool.completed", "tool.ruled", "user.asked"]), "{names:?}");
+        let HumanRequest::Question(open) = &asks[0] else { panic!("{asks:?}") };
+        let question = open.question.id.clone();
+        Reaction::Answers(Statement::Reply { question, text: "A-17".into(), by: "jane".into(), nth: None })
+    }));
+    stand.people = Some(Arc::clone(&desk));
+    let memory = stand.memory();
+    let files = FocusDisk::on_same_thread(move || {
+        let durable = parse(&lines(&Disk, &memory));
+        assert_eq!(durable.last().map(|entry| entry.event.name()), Some("user.replied"));
+    });
+    let exit = stand.run_with(1, files, Stop::default()).await.unwrap();
+    assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
+    assert_eq!(desk.asked(), ["Which order?"]);
+    assert!(stand.model.requests()[1].to_string().contains(ENTRY), "the second read was made");
 }
