@@ -1,33 +1,41 @@
 //! HTTP APIs that a Job binds: a call is durable before it is sent, it is sent once, and the run leaves no secret.
 
 use super::*;
+use crate::fixture::stand::lines;
 use axum::Router;
 use axum::extract::{Request, State};
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::v1alpha1::ResourceType;
+use bloomery_journal::fixture::checks::parse;
 use bloomery_journal::fixture::faulty::{Fault, Faulty};
 use bloomery_testkit::sample;
 use serde_json::json;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 
 const SECRET: &str = "sk-of-the-shop-0123";
 
-/// The requests that an API received: the method, the credential and the idempotency key of each.
-#[derive(Clone, Default)]
-struct Requests(Arc<Mutex<Vec<[String; 3]>>>);
+/// The requests that an API received: the method, the credential and the idempotency key of each, and the last event of the log that was
+/// durable then.
+#[derive(Clone)]
+struct Requests {
+    /// The memory of the run that sends the requests.
+    memory: PathBuf,
+    received: Arc<Mutex<Vec<[String; 4]>>>,
+}
 
 impl Requests {
-    fn with(&self, method: &str) -> Vec<[String; 3]> {
-        self.0.lock().unwrap().iter().filter(|asked| asked[0] == method).cloned().collect()
+    fn with(&self, method: &str) -> Vec<[String; 4]> {
+        self.received.lock().unwrap().iter().filter(|asked| asked[0] == method).cloned().collect()
     }
 }
 
-/// Starts an API that answers with the request, including the credential.
-async fn api() -> (Requests, String) {
+/// Starts an API that answers with the request, including the credential. `memory` is that of the run.
+async fn api(memory: PathBuf) -> (Requests, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let asked = Requests::default();
+    let asked = Requests { memory, received: Arc::default() };
     let router = Router::new().fallback(echo).with_state(asked.clone());
     tokio::spawn(async move { axum::serve(listener, router).await });
     (asked, url)
@@ -36,7 +44,8 @@ async fn api() -> (Requests, String) {
 async fn echo(State(asked): State<Requests>, request: Request) -> String {
     let header = |name: &str| request.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     let method = request.method().to_string();
-    asked.0.lock().unwrap().push([method, header("authorization"), header("idempotency-key")]);
+    let last = parse(&lines(&Disk, &asked.memory)).last().unwrap().event.name().to_owned();
+    asked.received.lock().unwrap().push([method, header("authorization"), header("idempotency-key"), last]);
     format!("{} {} with {}", request.method(), request.uri(), header("authorization"))
 }
 
@@ -51,7 +60,7 @@ async fn stand() -> (Requests, Stand) {
         Refund::Answers,
     )
     .await;
-    let (asked, url) = api().await;
+    let (asked, url) = api(stand.memory()).await;
     stand.skill.resources = serde_json::from_value(json!([
         {"name": "shop", "type": "api_endpoint", "auth": {"credential": "key", "scheme": "Bearer"}, "rules": [
             {"methods": ["GET"], "paths": ["/orders/*"]}, {"methods": ["POST"], "paths": ["/notes"]},
@@ -77,9 +86,10 @@ async fn an_api_is_called_within_its_rules_and_the_run_leaves_no_credential() {
     stand.run(1).await;
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
     let bearer = format!("Bearer {SECRET}");
-    assert_eq!(asked.with("GET"), [["GET".to_owned(), bearer.clone(), String::new()]]);
-    let [[_, credential, key]] = asked.with("POST").try_into().unwrap();
+    assert_eq!(asked.with("GET"), [["GET", bearer.as_str(), "", "tool.ruled"]]);
+    let [[_, credential, key, durable]] = asked.with("POST").try_into().unwrap();
     assert!(credential == bearer && key.starts_with("sha256:"), "{key}");
+    assert_eq!(durable, "tool.started");
     assert_eq!(asked.with("DELETE").len(), 0);
     let log = stand.lines(&Disk).join("\n");
     assert!(log.contains("GET /v1/orders/7 with Bearer [redacted: key]") && log.contains("allow no DELETE"), "{log}");
@@ -96,7 +106,7 @@ async fn a_call_to_a_forbidden_address_fails_with_the_reason() {
     stand.run(1).await;
     let log = stand.lines(&Disk).join("\n");
     assert!(log.contains("127.0.0.1 is at 127.0.0.1, a loopback address"), "{log}");
-    assert_eq!(asked.0.lock().unwrap().len(), 0);
+    assert_eq!(asked.received.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]
