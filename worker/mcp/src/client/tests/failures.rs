@@ -132,6 +132,17 @@ async fn a_call_whose_session_was_lost_for_another_reason_is_indeterminate(
     assert_eq!(server.count("tools/call"), sent);
 }
 
+/// Without a session there is none that the server may have lost. The 404 may come from a proxy, after the call has happened.
+#[tokio::test]
+async fn a_call_outside_of_a_session_that_gets_a_404_is_indeterminate_and_not_sent_again() {
+    let server = ScriptedServer::answering_calls(|_| response(404, &json!("not found"))).without_sessions();
+    let url = server.start().await;
+    let outcome = call(&client(&url), "refund", "{}").await;
+    let text = format!("the call was sent to the MCP server {url}, and it answered HTTP 404: \"not found\"");
+    assert_eq!(outcome, CallOutcome::Indeterminate { text });
+    assert_eq!((server.count("tools/call"), server.count("initialize")), (1, 1));
+}
+
 /// If a call was renewed and its tool changed meanwhile, it is not sent again, and it was not run.
 #[tokio::test]
 async fn a_tool_that_changed_with_the_session_is_not_called_again() {

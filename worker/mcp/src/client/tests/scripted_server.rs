@@ -24,6 +24,7 @@ pub(super) struct ScriptedServer {
     call: Arc<Respond>,
     list: Arc<Respond>,
     resume: Arc<Respond>,
+    has_sessions: bool,
     has_one_session: bool,
     discovery: Option<Value>,
     refusal: Option<(&'static str, u16)>,
@@ -39,6 +40,7 @@ impl ScriptedServer {
             call: Arc::new(Box::new(respond)),
             list: Arc::new(Box::new(|request| json(&answer(request, &json!({"tools": TOOLS.map(tool_at_start)}))))),
             resume: nothing(),
+            has_sessions: true,
             has_one_session: false,
             discovery: None,
             refusal: None,
@@ -75,6 +77,11 @@ impl ScriptedServer {
     /// Refuses every session except the first.
     pub(super) fn with_one_session(self) -> Self {
         Self { has_one_session: true, ..self }
+    }
+
+    /// Gives sessions no id, as a server that keeps no state for them.
+    pub(super) fn without_sessions(self) -> Self {
+        Self { has_sessions: false, ..self }
     }
 
     /// Records the client's replies to requests of the server in `replies`.
@@ -129,7 +136,8 @@ async fn serve(State(server): State<ScriptedServer>, request: Request) -> Respon
         Some("initialize") => {
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
                 "serverInfo": {"name": "scripted", "version": "1"}});
-            ([("mcp-session-id", "s-1")], json(&answer(&message, &result))).into_response()
+            let answer = json(&answer(&message, &result));
+            if server.has_sessions { ([("mcp-session-id", "s-1")], answer).into_response() } else { answer }
         }
         Some("tools/call") => (server.call)(&message),
         Some("tools/list") => (server.list)(&message),
