@@ -1,10 +1,10 @@
-use crate::event::Answer;
+use crate::event::{Answer, Event, FinalizationRuling};
 use crate::fixture::attended::said_by_users;
 use crate::fixture::checks::*;
 use crate::fixture::staged::*;
 use crate::fixture::*;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::v1alpha1::{FinalizationCode, Stage, SuggestedAction};
+use bloomery_crds::v1alpha1::{FinalizationAttempt, FinalizationCode, FinalizationReason, Stage, SuggestedAction};
 use rstest::rstest;
 use serde_json::json;
 
@@ -109,36 +109,57 @@ macro_rules! failed {
 
 const PASSED: &str = r#"{"passed": true, "reasons": []}"#;
 
+/// A ruling that fails a draft for its tone, and for more than its wording.
+const TONE_AND_GOAL: &str = r#"{"passed": false, "reasons": [{"code": "TONE_MISMATCH", "detail": "x"}, {"code": "GOAL_NOT_MET", "detail": "y"}], "suggested_action": "REWRITE"}"#;
+
+/// A ruling that fails a draft because it lacks a field.
+const LACKS_FIELD: &str = r#"{"passed": false, "reasons": [{"code": "OUTPUT_INCOMPLETE", "detail": "x"}], "missing_fields": ["status"], "suggested_action": "REWRITE"}"#;
+
 /// The draft that each of these Jobs gives first.
 const FIRST: &str = "Refunded 49.9 EUR, see https://shop.example/r/7.";
 
-/// The outcome and the attempts of a Job that answers again without a new call.
+/// The outcome and the attempts of a Job that answers again without a new call, after the ruling on its first draft.
 #[rstest]
-#[case::reworded("TONE_MISMATCH", &["We have refunded 49.9 EUR, dear customer: https://shop.example/r/7"], OutcomeCode::Succeeded, 2)]
-#[case::completed("OUTPUT_INCOMPLETE", &["Refunded 49.9 EUR in 3 days, see https://shop.example/r/7."], OutcomeCode::Succeeded, 2)]
-#[case::another_number("TONE_MISMATCH", &["Refunded 59.9 EUR, see https://shop.example/r/7."; 2], OutcomeCode::GateFailed, 3)]
-#[case::a_new_number("TONE_MISMATCH", &["Refunded 49.9 EUR in 3 days, see https://shop.example/r/7."; 2], OutcomeCode::GateFailed, 3)]
-#[case::a_lost_url("OUTPUT_INCOMPLETE", &["Refunded 49.9 EUR."; 2], OutcomeCode::GateFailed, 3)]
-#[case::kept_at_last("TONE_MISMATCH", &["Refunded.", "We refunded 49.9 EUR: https://shop.example/r/7"], OutcomeCode::Succeeded, 3)]
-#[case::more_than_its_wording("GOAL_NOT_MET", &[FIRST], OutcomeCode::GateFailed, 1)]
+#[case::reworded(failed!("TONE_MISMATCH"), &["We have refunded 49.9 EUR, dear customer: https://shop.example/r/7"], OutcomeCode::Succeeded, 2)]
+#[case::completed(failed!("OUTPUT_INCOMPLETE"), &["Refunded 49.9 EUR in 3 days, see https://shop.example/r/7."], OutcomeCode::Succeeded, 2)]
+#[case::another_number(failed!("TONE_MISMATCH"), &["Refunded 59.9 EUR, see https://shop.example/r/7."; 2], OutcomeCode::GateFailed, 3)]
+#[case::a_new_number(failed!("TONE_MISMATCH"), &["Refunded 49.9 EUR in 3 days, see https://shop.example/r/7."; 2], OutcomeCode::GateFailed, 3)]
+#[case::a_lost_url(failed!("OUTPUT_INCOMPLETE"), &["Refunded 49.9 EUR."; 2], OutcomeCode::GateFailed, 3)]
+#[case::kept_at_last(failed!("TONE_MISMATCH"), &["Refunded.", "We refunded 49.9 EUR: https://shop.example/r/7"], OutcomeCode::Succeeded, 3)]
+#[case::more_than_its_wording(failed!("GOAL_NOT_MET"), &[FIRST], OutcomeCode::GateFailed, 1)]
+#[case::more_than_its_tone(TONE_AND_GOAL, &[FIRST], OutcomeCode::GateFailed, 1)]
+#[case::incomplete_without_a_field(LACKS_FIELD, &[FIRST], OutcomeCode::GateFailed, 1)]
 fn an_answer_that_fails_only_for_its_wording_is_rewritten_without_a_new_call(
-    #[case] code: &str,
+    #[case] ruling: &'static str,
     #[case] rewritten: &[&str],
     #[case] expected: OutcomeCode,
     #[case] attempts: usize,
 ) {
-    let ruling = match code {
-        "TONE_MISMATCH" => failed!("TONE_MISMATCH"),
-        "OUTPUT_INCOMPLETE" => failed!("OUTPUT_INCOMPLETE"),
-        _ => failed!("GOAL_NOT_MET"),
-    };
     let drafts = [FIRST].iter().chain(rewritten).map(|text| answer(text));
     let answers = [looked_up(), refunds(49.9)].into_iter().chain(drafts).collect();
     let world = staged_world(cs_tier_1(), answers, &[(Stage::Finalization, &[ruling, PASSED])]);
     let finalization = status(&world).gates.finalization;
-    assert_eq!((self::code(&world), finalization.attempts.len()), (expected, attempts), "{finalization:?}");
+    assert_eq!((code(&world), finalization.attempts.len()), (expected, attempts), "{finalization:?}");
     assert_eq!(finalization.passed, expected == OutcomeCode::Succeeded);
     assert_eq!(world.effects.len(), 1, "no call is made for the wording");
+}
+
+/// The judging model's ruling on missing fields gets the reason `MISSING_REQUIRED_FIELD` too. A log of another version may lack it.
+#[rstest]
+#[case::complete(&[], true)]
+#[case::without_a_field(&["status"], false)]
+fn a_recorded_ruling_with_missing_fields_needs_evidence(#[case] missing: &[&str], #[case] is_reworded: bool) {
+    let mut world = staged(cs_tier_1(), vec![looked_up(), refunds(49.9), answer(FIRST)], &[]);
+    world.play_until(|conversation| conversation.finalization.judgement().text().is_some());
+    let attempt = FinalizationAttempt {
+        reasons: vec![FinalizationReason { code: FinalizationCode::OutputIncomplete, detail: "x".into() }],
+        missing_fields: missing.iter().map(|name| (*name).to_owned()).collect(),
+        suggested_action: Some(SuggestedAction::Rewrite),
+        ..FinalizationAttempt::default()
+    };
+    world.record(Event::GateRuled { ruling: FinalizationRuling::Attempt(attempt) });
+    let finalization = &world.conversation.finalization;
+    assert_eq!((finalization.reworded().is_some(), finalization.needs_evidence()), (is_reworded, !is_reworded));
 }
 
 /// A field keeps its value, and new evidence permits another answer.
