@@ -337,10 +337,12 @@ async fn a_server_with_the_older_transport_is_named(#[case] path: &str) {
     let url = format!("{}{path}", local_server::serve(router).await);
     let error = client(&url).list(LONG_TIMEOUT).await.unwrap_err();
     assert!(matches!(&error, Error::Refused { .. }), "{error:?}");
-    assert!(error.to_string().contains("it only has the transport HTTP+SSE of MCP 2024-11-05"), "{error}");
+    let reason = "it only has the transport HTTP+SSE of MCP 2024-11-05, which the worker does not support";
+    let remedy = "update the server to one with streamable HTTP, or put a bridge before it";
+    assert!(error.to_string().ends_with(&format!(": {reason}: {remedy}")), "{error}");
     let outcome = call(&client(&url), "refund", "{}").await;
     let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
-    assert!(text.contains("HTTP+SSE") && !text.contains("was sent"), "{text}");
+    assert!(text.contains(reason) && text.contains(remedy) && !text.contains("was sent"), "{text}");
 }
 
 #[tokio::test]
