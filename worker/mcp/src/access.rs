@@ -3,6 +3,7 @@
 //! Secrets and certificates are read again for each request, so a rotated or corrected Secret takes effect at once. A request without
 //! them is not sent.
 
+use crate::delivery::Retry;
 use crate::server_tokens::ServerTokens;
 use bloomery_crds::Digest;
 use bloomery_crds::run::{ExternalMcp, SecretHeader};
@@ -18,6 +19,8 @@ use tokio::time::Instant;
 pub(crate) enum Access {
     /// With this client, and without credentials.
     Plain(reqwest::Client),
+    /// With this client, from outside of a cluster. No credentials will ever exist.
+    Local(reqwest::Client),
     /// With this client, and the token for a server that the operator runs.
     Token(reqwest::Client, ServerTokens),
     /// With the credentials and certificates of a server outside of the cluster.
@@ -41,15 +44,43 @@ impl Access {
         Self::External(Arc::new(External { url, addresses, settings, built: Mutex::default() }))
     }
 
+    /// Returns the same way, for a client that will never get credentials.
+    pub(crate) fn without_credentials(self) -> Self {
+        match self {
+            Self::Plain(client) => Self::Local(client),
+            other @ (Self::Local(_) | Self::Token(..) | Self::External(_)) => other,
+        }
+    }
+
     /// Returns the client and the headers of the next request. An error is a clause about the server.
     pub(crate) fn open(&self) -> Result<(reqwest::Client, HeaderMap), String> {
         match self {
-            Self::Plain(client) => Ok((client.clone(), HeaderMap::new())),
+            Self::Plain(client) | Self::Local(client) => Ok((client.clone(), HeaderMap::new())),
             Self::Token(client, tokens) => {
                 let header = tokens.header()?.map(|value| (AUTHORIZATION, value));
                 Ok((client.clone(), header.into_iter().collect()))
             }
             Self::External(external) => Ok((external.client()?, external.headers()?)),
+        }
+    }
+
+    /// Returns what a person can do if the server requires other credentials, as a sentence without its full stop.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self {
+            Self::Plain(_) => "Let it accept requests without credentials, or correct its own credentials",
+            Self::Local(_) => {
+                "Only a program can send it credentials: see --mcp-command and --mcp-env of `bloomery run`"
+            }
+            Self::Token(..) => "Let it accept the operator's token without other credentials, or correct its own ones",
+            Self::External(_) => "Correct the credentials in `spec.mcpServer.headers`",
+        }
+    }
+
+    /// Returns when the retry of a request may succeed if the server requires other credentials.
+    pub(crate) fn retry_after_refusal(&self) -> Retry {
+        match self {
+            Self::Local(_) => Retry::Never,
+            Self::Plain(_) | Self::Token(..) | Self::External(_) => Retry::AfterCorrection,
         }
     }
 

@@ -175,7 +175,8 @@ impl Client {
         Self { server, ..self }
     }
 
-    /// Treats a server that requires credentials as unusable. By default, the client retries, because credentials may be added later.
+    /// Treats a server that requires credentials as unusable. By default, the client retries, because credentials may be added later. Has
+    /// no effect on a client that was created with credentials.
     #[must_use]
     pub fn without_credentials(self) -> Self {
         let server = match self.server {

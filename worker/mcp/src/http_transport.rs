@@ -64,8 +64,6 @@ pub(crate) struct HttpTransport {
     overflowed: Arc<Mutex<HashSet<RequestId>>>,
     /// The earliest time of the next request to resume a stream.
     next_resume: Arc<Mutex<Option<Instant>>>,
-    /// Whether no credentials will ever exist for the server.
-    is_without_credentials: bool,
 }
 
 impl HttpTransport {
@@ -78,13 +76,12 @@ impl HttpTransport {
             max_answer: DEFAULT_ANSWER_BYTES,
             overflowed: Arc::default(),
             next_resume: Arc::default(),
-            is_without_credentials: false,
         }
     }
 
     /// Treats a server that requires credentials as unusable: a retry would get the same answer.
     pub(crate) fn without_credentials(self) -> Self {
-        Self { is_without_credentials: true, ..self }
+        Self { access: self.access.without_credentials(), ..self }
     }
 
     /// Sets the size limit of an answer, in bytes.
@@ -213,15 +210,16 @@ impl HttpTransport {
         Err(self.refused(status, &body))
     }
 
-    /// Returns the error for an error response with a redacted body. If the server refuses the credentials, records when a retry may get
-    /// another answer. By RFC 9110, a request with the response 401 has not been applied. This is not certain for 403, which a proxy may
-    /// also send in the place of a response that it does not let pass.
+    /// Returns the error for an error response with a redacted body. If the server refuses the credentials, adds the remedy, and records
+    /// when a retry may get another answer. By RFC 9110, a request with the response 401 has not been applied. This is not certain for
+    /// 403, which a proxy may also send in the place of a response that it does not let pass.
     fn refused(&self, status: StatusCode, body: &str) -> StreamableHttpError<Error> {
+        let mut reason = format!("it answered HTTP {}: {}", status.as_u16(), self.quote(body));
         if refuses_credentials(status) {
-            let retry = if self.is_without_credentials { Retry::Never } else { Retry::AfterCorrection };
-            self.deliveries.record_retry(retry);
+            self.deliveries.record_retry(self.access.retry_after_refusal());
+            let stop = if reason.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+            reason = format!("{reason}{stop} {}", self.access.remedy());
         }
-        let reason = format!("it answered HTTP {}: {}", status.as_u16(), self.quote(body));
         StreamableHttpError::Client(match status {
             StatusCode::UNAUTHORIZED => Error::Unauthorized(reason),
             _ => Error::Broken(reason),

@@ -293,7 +293,11 @@ async fn a_call_that_the_server_answers_with_401_has_failed() {
     let server = ScriptedServer::answering_calls(|_| response(401, &json!("the token has expired")));
     let client = client(&server.start().await);
     let CallOutcome::Failed { text, .. } = call(&client, "refund", "{}").await else { panic!("not failed") };
-    assert_eq!(text, "The server refused the call: it answered HTTP 401: \"the token has expired\".");
+    assert_eq!(
+        text,
+        "The server refused the call: it answered HTTP 401: \"the token has expired\". Let it accept requests without credentials, or \
+         correct its own credentials."
+    );
     assert_eq!(server.count("tools/call"), 1);
     let repeated = repeated_call(&client, "refund", "{}", LONG_TIMEOUT, true).await.outcome;
     let CallOutcome::Indeterminate { text } = &repeated else { panic!("{repeated:?}") };

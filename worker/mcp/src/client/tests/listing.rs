@@ -5,6 +5,7 @@ use super::*;
 use crate::limits::DEFAULT_ANSWER_BYTES;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use bloomery_crds::report::ServerToken;
 use bloomery_testkit::local_server;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -139,19 +140,37 @@ async fn a_redirect_to_a_metadata_address_is_not_followed() {
     );
 }
 
+/// Returns a client that sends a token of the operator.
+fn client_with_token(url: &str) -> Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let tokens = ServerTokens::new(Redactor::default());
+    tokens.set(&ServerToken { token: "header.claims.c2lnbmF0dXJl".to_owned(), valid_seconds: 600 });
+    Client::with_token(&McpEndpoint { url: url.to_owned() }, tokens, Redactor::default()).unwrap()
+}
+
+/// The error has the remedy for the kind of the server.
 #[rstest]
-#[case::unauthorized_without_credentials(StatusCode::UNAUTHORIZED, true)]
-#[case::forbidden_without_credentials(StatusCode::FORBIDDEN, true)]
-#[case::unauthorized_with_credentials(StatusCode::UNAUTHORIZED, false)]
+#[case::local(
+    |url: &str| client(url).without_credentials(),
+    true,
+    "Only a program can send it credentials: see --mcp-command and --mcp-env of `bloomery run`"
+)]
+#[case::in_the_cluster(client, false, "Let it accept requests without credentials, or correct its own credentials")]
+#[case::of_the_operator(
+    client_with_token,
+    false,
+    "Let it accept the operator's token without other credentials, or correct its own ones"
+)]
 #[tokio::test]
 async fn a_server_that_requires_credentials_is_retried_only_if_credentials_may_be_added(
-    #[case] status: StatusCode,
+    #[case] new_client: fn(&str) -> Client,
     #[case] is_final: bool,
+    #[case] remedy: &str,
+    #[values(StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN)] status: StatusCode,
+    #[values("who are you?", "no token.")] body: &'static str,
 ) {
-    let client = client(&answering((status, "who are you?")).await);
-    let client = if is_final { client.without_credentials() } else { client };
-    let error = client.list(LONG_TIMEOUT).await.unwrap_err();
-    assert!(error.to_string().ends_with(&format!("it answered HTTP {}: who are you?", status.as_u16())), "{error}");
+    let error = new_client(&answering((status, body)).await).list(LONG_TIMEOUT).await.unwrap_err();
+    assert!(error.to_string().ends_with(&format!("it answered HTTP {}: {body} {remedy}", status.as_u16())), "{error}");
     assert_eq!(matches!(error, Error::Refused { .. }), is_final, "{error:?}");
 }
 
