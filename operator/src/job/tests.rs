@@ -124,6 +124,21 @@ async fn a_job_starts_with_two_writes_and_then_costs_none() {
 }
 
 #[tokio::test]
+async fn a_limit_above_that_of_the_skill_is_named_in_a_condition() {
+    let api = tenant();
+    let engine = json!({ "limits": { "steps": 80, "toolCalls": 30 } });
+    put_skill_with(&api, &json!({ "problem": { "statement": "refunds" }, "engine": engine }), REVISION);
+    api.change(JOB, |job| job["spec"]["limits"] = json!({ "steps": 90, "toolCalls": 20 }));
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(reason(&api), "Starting");
+    let conditions = api.get(JOB)["status"]["conditions"].clone();
+    let conditions = conditions.as_array().unwrap();
+    let limits = conditions.iter().find(|condition| condition["type"] == "LimitsAsWritten").unwrap();
+    assert_eq!((&limits["status"], &limits["reason"]), (&json!("False"), &json!("AboveSkill")));
+    assert_eq!(limits["message"], "spec.limits.steps is 90, and the Skill allows 80: 80 applies.");
+}
+
+#[tokio::test]
 async fn a_revision_is_read_once_for_the_jobs_that_start_on_it() {
     const AGAIN: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/again";
     let api = tenant();
