@@ -197,6 +197,7 @@ mod tests {
     #[case::suspended(Phase::Pending, Reason::Suspended, true, false)]
     #[case::over_a_maximum(Phase::Queued, Reason::Queued, true, false)]
     #[case::between_two_attempts(Phase::Queued, Reason::BackOff, true, false)]
+    #[case::model(Phase::Pending, Reason::ModelNotReady, true, true)]
     #[case::quota(Phase::Queued, Reason::QuotaExceeded, true, true)]
     #[case::image(Phase::Starting, Reason::ImageUnavailable, true, true)]
     #[case::no_node(Phase::Starting, Reason::Unschedulable, true, false)]

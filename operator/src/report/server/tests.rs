@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::probe::{ProbeReport, Subject};
+use bloomery_crds::report::ExternalWait;
 use bloomery_crds::v1alpha1::{Job, JobMode, Skill};
 use bloomery_token::{Claims, Verifier, audience};
 use k8s_openapi::api::core::v1::Pod;
@@ -126,16 +127,24 @@ async fn a_short_conversation_costs_two_writes() {
 }
 
 #[tokio::test]
-async fn the_end_in_a_report_has_one_line_in_the_log() {
+async fn a_missing_key_and_the_end_in_a_report_have_one_line_and_one_event() {
     let lines = LogLines::capture();
     let api = starting();
     let router = endpoint(&api).await;
     post(&router, report(3, Phase::Running)).await;
-    assert_eq!(lines.of_jobs(), [""; 0]);
+    assert_eq!((lines.of_jobs(), api.events()), (vec![], vec![]));
+    let mut waits = fixtures::report(1, 1, 3, Phase::Running);
+    waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into(), until: None });
+    for _ in 0..2 {
+        assert_eq!(post(&router, serde_json::to_string(&waits).unwrap()).await, acked(3));
+    }
+    assert_eq!(lines.of_jobs(), ["INFO acme/refund: the Job waits: SecretMissing"]);
+    assert_eq!(api.events(), ["Warning SecretMissing of refund"]);
     for _ in 0..2 {
         assert_eq!(post(&router, report(9, Phase::Succeeded)).await, acked(9));
     }
-    assert_eq!(lines.of_jobs(), ["INFO acme/refund: the Job has ended: Succeeded"]);
+    assert_eq!(lines.of_jobs()[1..], ["INFO acme/refund: the Job has ended: Succeeded"]);
+    assert_eq!(api.events(), ["Normal Succeeded of refund"]);
 }
 
 #[tokio::test]
