@@ -74,6 +74,31 @@ async fn a_failed_reconcile_is_retried_without_a_wake() {
 }
 
 #[tokio::test]
+async fn a_reconcile_counts_as_running_until_it_is_aborted() {
+    let api = FakeApi::default();
+    let (path, object) = model("only", &good());
+    api.put(&path, object);
+    let context = api.operator().await;
+    let store = context.caches.models.store().clone();
+    let (sender, mut starts) = mpsc::unbounded();
+    let controller = Controller { name: "model", store, wakes: vec![], concurrency: 1 };
+    let never_ends = move |_: Model, _: Arc<Context>| {
+        let _ = sender.unbounded_send(());
+        futures::future::pending::<Result<Action, Error>>()
+    };
+    let running = tokio::spawn(controller.run(context.clone(), never_ends, CancellationToken::new()));
+    starts.next().await.unwrap();
+    let is_running = |count: usize| {
+        let line = format!("bloomery_reconciles_running{{controller=\"model\"}} {count}\n");
+        context.metrics.to_text().contains(&line)
+    };
+    assert!(is_running(1));
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    assert!(is_running(0));
+}
+
+#[tokio::test]
 async fn a_change_wakes_its_dependents_and_an_unknown_change_wakes_all() {
     let api = FakeApi::default();
     for (path, object) in [model("a", &good()), model("b", &good())] {

@@ -128,8 +128,21 @@ fn current_wait(status: &JobStatus, now: Timestamp) -> Option<(Phase, SignedDura
 mod tests {
     use super::*;
     use crate::caches::Guarded;
+    use crate::job::fixtures::api::FakeApi;
     use crate::job::fixtures::{asked, at, job, status};
     use bloomery_crds::v1alpha1::SecretKeyRef;
+
+    #[tokio::test]
+    async fn the_counts_are_shown_until_this_replica_stops_counting() {
+        let (context, queue) = (FakeApi::default().operator().await, Queue::default());
+        let has_counts = || context.metrics.to_text().contains("bloomery_jobs{");
+        let mut counting = Box::pin(run(&context, &queue));
+        assert!(!has_counts());
+        assert!(futures::poll!(&mut counting).is_pending());
+        assert!(has_counts());
+        drop(counting);
+        assert!(!has_counts());
+    }
 
     #[test]
     fn a_job_without_a_status_is_pending() {
