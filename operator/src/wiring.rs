@@ -222,20 +222,44 @@ mod tests {
     use super::*;
     use axum::Router;
     use axum::http::Request;
+    use axum::serve::ListenerExt;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::net::TcpListener;
 
-    #[tokio::test]
-    async fn the_responses_to_the_requests_of_every_client_are_counted() {
+    /// Serves until the runtime of the test ends. Returns the URL, and the number of accepted connections.
+    async fn serve(router: Router) -> (String, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(|| async { "{}" });
-        let server = tokio::spawn(async { axum::serve(listener, router).await });
+        let accepted = Arc::<AtomicUsize>::default();
+        let count = accepted.clone();
+        let listener = listener.tap_io(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        tokio::spawn(async { axum::serve(listener, router).await });
+        (url, accepted)
+    }
+
+    fn clients(url: &str, metrics: &Arc<Metrics>) -> Clients {
+        Clients::new(&Config::new(url.parse().unwrap()), metrics).unwrap()
+    }
+
+    async fn request(client: &Client, path: &str) -> Result<String, kube::Error> {
+        client.request_text(Request::get(path).body(Vec::new()).unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn every_client_has_its_own_connections_and_the_responses_of_each_are_counted() {
+        let (url, accepted) = serve(Router::new().fallback(|| async { "{}" })).await;
         let metrics = Arc::new(Metrics::new());
-        let clients = Clients::new(&Config::new(url.parse().unwrap()), &metrics).unwrap();
-        for client in [clients.lease, clients.requests, clients.watches] {
-            client.request_text(Request::get("/version").body(Vec::new()).unwrap()).await.unwrap();
+        let Clients { lease, watches, requests } = clients(&url, &metrics);
+        for client in [lease, requests, watches] {
+            request(&client, "/version").await.unwrap();
+            // The connection becomes idle, so that a clone of the client would use it again.
+            for _ in 0..1000 {
+                tokio::task::yield_now().await;
+            }
         }
         assert!(metrics.to_text().contains(r#"bloomery_api_responses_total{code="200"} 3"#), "{}", metrics.to_text());
-        server.abort();
+        assert_eq!(accepted.load(Ordering::Relaxed), 3);
     }
 }
