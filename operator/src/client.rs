@@ -27,7 +27,7 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 
 /// Creates a client whose requests fail after this time without a byte. It calls `observe` with the status of each
-/// response, and with `None` for each request without a response.
+/// response, also of one after which it repeats the request, and with `None` for each request without a response.
 ///
 /// # Errors
 /// Returns an error if the certificates, the headers or the credentials of the configuration are invalid.
@@ -47,9 +47,9 @@ pub fn create(
         result
     });
     let service = ServiceBuilder::new()
-        .layer(observe)
         .layer(config.base_uri_layer())
         .layer(RetryLayer::new(RetryPolicy::server_retry()))
+        .layer(observe)
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)

@@ -221,10 +221,11 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
 mod tests {
     use super::*;
     use axum::Router;
-    use axum::http::Request;
+    use axum::extract::State;
+    use axum::http::{Request, Uri};
     use axum::serve::ListenerExt;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use tokio::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use tokio::net::{TcpListener, TcpSocket};
 
     /// Serves until the runtime of the test ends. Returns the URL, and the number of accepted connections.
     async fn serve(router: Router) -> (String, Arc<AtomicUsize>) {
@@ -247,6 +248,16 @@ mod tests {
         client.request_text(Request::get(path).body(Vec::new()).unwrap()).await
     }
 
+    /// Answers requests for `/fails` with an error. Refuses the first request for `/busy`, and a client repeats such a request.
+    async fn answer(State(is_busy): State<Arc<AtomicBool>>, uri: Uri) -> (StatusCode, &'static str) {
+        let code = match uri.path() {
+            "/fails" => StatusCode::INTERNAL_SERVER_ERROR,
+            "/busy" if is_busy.swap(false, Ordering::Relaxed) => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::OK,
+        };
+        (code, "{}")
+    }
+
     #[tokio::test]
     async fn every_client_has_its_own_connections_and_the_responses_of_each_are_counted() {
         let (url, accepted) = serve(Router::new().fallback(|| async { "{}" })).await;
@@ -261,5 +272,25 @@ mod tests {
         }
         assert!(metrics.to_text().contains(r#"bloomery_api_responses_total{code="200"} 3"#), "{}", metrics.to_text());
         assert_eq!(accepted.load(Ordering::Relaxed), 3);
+    }
+
+    #[tokio::test]
+    async fn each_response_and_each_request_without_one_is_counted() {
+        let is_busy = Arc::new(AtomicBool::new(true));
+        let (url, _) = serve(Router::new().fallback(answer).with_state(is_busy)).await;
+        let metrics = Arc::new(Metrics::new());
+        let client = clients(&url, &metrics).requests;
+        request(&client, "/busy").await.unwrap();
+        request(&client, "/fails").await.unwrap_err();
+        // The socket keeps its port, and does not listen.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let closed = format!("http://{}", socket.local_addr().unwrap());
+        request(&clients(&closed, &metrics).requests, "/version").await.unwrap_err();
+        let text = metrics.to_text();
+        for code in ["200", "500", "503", "error"] {
+            let line = format!("bloomery_api_responses_total{{code=\"{code}\"}} 1\n");
+            assert!(text.contains(&line), "{line} is not in\n{text}");
+        }
     }
 }
