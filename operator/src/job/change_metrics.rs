@@ -112,31 +112,36 @@ mod tests {
     use crate::report::merge::{Merged, merge};
     use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
     use bloomery_crds::v1alpha1::LlmCalls;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     #[test]
     fn each_increase_is_counted_once() {
         let metrics = Metrics::new();
+        let mut job = job();
+        job.metadata.creation_timestamp = Some(Time(at(2)));
         let mut first = report(1, 1, 3, Phase::Running);
         first.projection.usage.llm_calls.plan = 2;
         first.projection.usage.input_tokens = 900;
         let start = status(1, Phase::Starting);
         let Merged::Urgent(running) = merge(&start, &first, &stamp(9)) else { panic!() };
-        record(&metrics, &job(), &start, &running, at(9));
-        record(&metrics, &job(), &running, &running, at(10));
+        record(&metrics, &job, &start, &running, at(9));
+        record(&metrics, &job, &running, &running, at(10));
         let ended = JobStatus {
             phase: Some(Phase::Succeeded),
             outcome: Some(Outcome::new(OutcomeCode::Succeeded, "done")),
             ..(*running).clone()
         };
-        record(&metrics, &job(), &running, &ended, at(20));
-        record(&metrics, &job(), &ended, &ended, at(30));
+        record(&metrics, &job, &running, &ended, at(20));
+        record(&metrics, &job, &ended, &ended, at(30));
         let text = metrics.to_text();
         for line in [
             r#"stage="plan",model=""} 2"#,
             r#"kind="input",stage="",model=""} 900"#,
             r#"code="Succeeded"} 1"#,
             r#"bloomery_job_duration_seconds_count{phase="Succeeded"} 1"#,
+            r#"bloomery_job_duration_seconds_sum{phase="Succeeded"} 18.0"#,
             "bloomery_job_start_seconds_count 1",
+            "bloomery_job_start_seconds_sum 7.0",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
