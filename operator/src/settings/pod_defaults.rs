@@ -122,33 +122,48 @@ impl PodDefaults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn own() -> PodSettings {
         serde_json::from_value(json!({
             "imagePullSecrets": [{"name": "team"}], "nodeSelector": {"disk": "hdd", "gpu": "yes"},
-            "labels": {"team": "b"}, "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "labels": {"team": "b", "tier": "web"}, "annotations": {"owner": "bea", "backup": "daily"},
         }))
         .unwrap()
     }
 
+    /// What the installation sets.
+    fn installed(may_set: &[&str]) -> Value {
+        json!({
+            "imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "spot", "operator": "Exists"}],
+            "podLabels": {"team": "a"}, "podAnnotations": {"owner": "ann"}, "skillMaySet": may_set,
+        })
+    }
+
+    fn parsed(fields: Value) -> PodDefaults {
+        serde_json::from_value(fields).unwrap()
+    }
+
     fn defaults(may_set: &[&str]) -> PodDefaults {
-        serde_json::from_value(json!({
-            "imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}, "podLabels": {"team": "a"},
-            "skillMaySet": may_set,
-        }))
-        .unwrap()
+        parsed(installed(may_set))
     }
 
     #[test]
     fn a_skill_adds_what_it_may_and_replaces_nothing() {
-        let merged = defaults(&["imagePullSecrets", "nodeSelector", "labels"]).with_skill(Some(&own()));
-        let secrets: Vec<&str> = merged.image_pull_secrets.iter().map(|secret| secret.name.as_str()).collect();
-        assert_eq!(secrets, ["pull", "team"]);
-        let selector = BTreeMap::from([("disk", "ssd"), ("gpu", "yes")].map(|(k, v)| (k.to_owned(), v.to_owned())));
-        assert_eq!(merged.node_selector, selector);
-        assert_eq!(merged.pod_labels["team"], "a");
-        assert_eq!(merged.tolerations, []);
+        let tolerations = json!([{"key": "spot", "operator": "Exists"}, {"key": "gpu", "operator": "Exists"}]);
+        for (field, field_of_chart, merged) in [
+            ("imagePullSecrets", "imagePullSecrets", json!([{"name": "pull"}, {"name": "team"}])),
+            ("nodeSelector", "nodeSelector", json!({"disk": "ssd", "gpu": "yes"})),
+            ("tolerations", "tolerations", tolerations),
+            ("labels", "podLabels", json!({"team": "a", "tier": "web"})),
+            ("annotations", "podAnnotations", json!({"owner": "ann", "backup": "daily"})),
+        ] {
+            let mut expected = installed(&[field]);
+            expected[field_of_chart] = merged;
+            assert_eq!(defaults(&[field]).with_skill(Some(&own())), parsed(expected), "{field}");
+        }
         assert_eq!(defaults(&[]).with_skill(Some(&own())), defaults(&[]));
     }
 
@@ -176,7 +191,8 @@ mod tests {
 
     #[test]
     fn fields_that_a_skill_may_not_set_are_refused() {
-        assert_eq!(defaults(&["imagePullSecrets", "nodeSelector", "labels"]).refused(&own()), [PodField::Tolerations]);
-        assert_eq!(defaults(&[]).refused(&own()).len(), 4);
+        let refused = defaults(&["imagePullSecrets", "nodeSelector", "labels"]).refused(&own());
+        assert_eq!(refused, [PodField::Tolerations, PodField::Annotations]);
+        assert_eq!(defaults(&[]).refused(&own()).len(), 5);
     }
 }

@@ -208,10 +208,23 @@ mod tests {
 
     #[test]
     fn the_deployment_of_a_skill_with_all_fields() {
-        let skill = validate(&fixtures::with_container()).unwrap();
+        let mut skill = fixtures::with_container();
+        let pods = json!({"mcp": {
+            "imagePullSecrets": [{"name": "team"}], "nodeSelector": {"disk": "hdd", "gpu": "a100"},
+            "tolerations": [{"key": "gpu", "operator": "Exists"}], "runtimeClassName": "gvisor",
+            "priorityClassName": "high", "hostUsers": false, "labels": {"team": "b", "tier": "web"},
+            "annotations": {"backup": "daily"},
+        }});
+        let may_set: Vec<String> = pods["mcp"].as_object().unwrap().keys().cloned().collect();
+        skill.spec.pods = serde_json::from_value(pods).unwrap();
+        let skill = validate(&skill).unwrap();
         let Some(ValidMcp::Container(container)) = skill.mcp.clone() else { panic!() };
-        let defaults = r#"--mcp-pod={"imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}, "podLabels": {"team": "a"}}"#;
-        let deployment = build_mcp_deployment(&skill, &container, &settings(&[defaults]), &keys()).unwrap();
+        let defaults = json!({
+            "imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}, "podLabels": {"team": "a"},
+            "skillMaySet": may_set,
+        });
+        let settings = settings(&[format!("--mcp-pod={defaults}").as_str()]);
+        let deployment = build_mcp_deployment(&skill, &container, &settings, &keys()).unwrap();
         insta::assert_snapshot!("mcp_deployment", yaml(&deployment));
     }
 
