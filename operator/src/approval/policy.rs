@@ -124,6 +124,7 @@ pub(crate) fn in_force(shipped: &ShippedPolicies, policy_uid: &str, binding_uid:
 
 #[cfg(test)]
 mod tests {
+    use super::policy_meaning::{SERVICE_ACCOUNTS_MAY_DECIDE, SERVICE_ACCOUNTS_REFUSED};
     use super::*;
     use crate::job::fixtures::api::shipped_policies;
     use rstest::rstest;
@@ -132,6 +133,11 @@ mod tests {
     fn stored<K>(name: &str, spec: Value, uid: &str) -> Arc<RawObject<K>> {
         let (name, uid) = (Some(name.to_owned()), Some(uid.to_owned()));
         Arc::new(RawObject::new(ObjectMeta { name, uid, generation: Some(7), ..ObjectMeta::default() }, spec))
+    }
+
+    /// The current digest of a list, and the earliest one.
+    fn ends(listed: &[&'static str]) -> [&'static str; 2] {
+        [listed[0], listed[listed.len() - 1]]
     }
 
     fn guard(shipped: &ShippedPolicies, policy_uid: &str, binding_uid: &str) -> Guard {
@@ -177,9 +183,15 @@ mod tests {
         let uid = |uid: &str| ObjectMeta { uid: Some(uid.to_owned()), ..ObjectMeta::default() };
         let (policy, binding) = (uid("p"), uid("b"));
         let stored = [&policy, &binding, &policy, &binding, &policy, &binding];
-        let earlier = Guard::new(&policy_meaning::SERVICE_ACCOUNTS_REFUSED[0].parse().unwrap(), &stored);
-        assert!(guard(&shipped_policies(), "p", "b").accepts(Some(&earlier.digest)));
+        let of_meaning = |digest: &str| Guard::new(&digest.parse().unwrap(), &stored);
+        let [strict, earlier] = ends(&SERVICE_ACCOUNTS_REFUSED).map(of_meaning);
+        let [lenient, earlier_lenient] = ends(&SERVICE_ACCOUNTS_MAY_DECIDE).map(of_meaning);
+        for current in [&strict, &lenient, &guard(&shipped_policies(), "p", "b")] {
+            assert!(current.accepts(Some(&earlier.digest)));
+        }
         assert!(!guard(&shipped_policies(), "q", "b").accepts(Some(&earlier.digest)), "a policy was created again");
+        assert!(lenient.accepts(Some(&earlier_lenient.digest)));
+        assert!(!strict.accepts(Some(&earlier_lenient.digest)), "service accounts could decide");
     }
 
     fn policy() -> Value {

@@ -70,15 +70,15 @@ pub struct ShippedPolicy {
 /// policies without it refuse less.
 ///
 /// When a policy in the chart changes, its test fails. If the earlier policies were as strict as the new ones, add the new digests
-/// here and to [`SERVICE_ACCOUNTS_MAY_DECIDE`], as the first ones. If they were not, replace the earlier digests: open calls are then
-/// asked again.
+/// here and to [`SERVICE_ACCOUNTS_MAY_DECIDE`], as the first ones, and the earlier template to the tests. If they were not, replace the
+/// earlier digests: open calls are then asked again.
 pub(super) const SERVICE_ACCOUNTS_REFUSED: [&str; 2] = [
     "sha256:3f3071000ce64d6bc3118a64fb2179192b308850e67504f0527761bea9294ec9",
     "sha256:d7acf548b1676886f6d3cb24851e5a041742c4dd7de5a4a750ef6808d6443c88",
 ];
 
 /// The digests of the policies with `refuseServiceAccounts: false`, of the same versions.
-const SERVICE_ACCOUNTS_MAY_DECIDE: [&str; 2] = [
+pub(super) const SERVICE_ACCOUNTS_MAY_DECIDE: [&str; 2] = [
     "sha256:e1ff39b276fb4f26b3aa7623d4abe4d429f5bb48025924311ab59c965fe87179",
     "sha256:9136add6567893ca819365da03641c41e75c939693053294ade87b337524d88b",
 ];
@@ -165,15 +165,18 @@ fn replace_in_texts(value: Value, replace: &impl Fn(&str) -> String) -> Value {
 mod tests {
     use super::*;
 
-    /// A template of the chart, without its comment.
+    /// The earlier templates of the chart whose digests are listed, in the order of the lists.
+    const EARLIER_TEMPLATES: [&str; SERVICE_ACCOUNTS_REFUSED.len() - 1] =
+        [include_str!("earlier_policies/before_match_conditions.tpl")];
+
+    /// The template of the chart.
     fn template() -> String {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/bloomery/templates/_policies.tpl");
         std::fs::read_to_string(path).unwrap()
     }
 
-    /// The content of a `define` of the template, rendered for one installation. It uses few expressions.
-    fn rendered(define: &str, refuse_service_accounts: bool) -> Value {
-        let template = template();
+    /// The content of a `define` of a template, rendered for one installation. It uses few expressions.
+    fn rendered(template: &str, define: &str, refuse_service_accounts: bool) -> Value {
         let (_, content) = template.split_once(&format!("define \"bloomery.{define}\" -}}}}\n")).unwrap();
         let content = content.split("\n{{- end }}\n\n").next().unwrap().trim_end_matches("{{- end }}\n").to_owned();
         let condition = "{{- if .Values.approvals.refuseServiceAccounts }}\n";
@@ -195,10 +198,15 @@ mod tests {
 
     /// The policies in the chart, rendered for one installation.
     fn of_chart(refuse_service_accounts: bool) -> ShippedPolicies {
+        of_template(&template(), refuse_service_accounts)
+    }
+
+    /// The policies in a template, rendered for one installation.
+    fn of_template(template: &str, refuse_service_accounts: bool) -> ShippedPolicies {
         let of = |kind: &str| ShippedPolicy {
             name: format!("b-{kind}"),
-            policy: rendered(&format!("{kind}Policy"), refuse_service_accounts),
-            binding: rendered(&format!("{kind}Binding"), refuse_service_accounts),
+            policy: rendered(template, &format!("{kind}Policy"), refuse_service_accounts),
+            binding: rendered(template, &format!("{kind}Binding"), refuse_service_accounts),
         };
         let operator = "system:serviceaccount:b:op".into();
         let (approvals, pods, tokens) = (of("approvals"), of("pods"), of("tokens"));
@@ -214,6 +222,16 @@ mod tests {
         let (strict, lenient) = (SERVICE_ACCOUNTS_REFUSED[0], SERVICE_ACCOUNTS_MAY_DECIDE[0]);
         assert_eq!(digest(&of_chart(true)).as_str(), strict, "a policy has changed: see SERVICE_ACCOUNTS_REFUSED");
         assert_eq!(digest(&of_chart(false)).as_str(), lenient, "a policy has changed: see SERVICE_ACCOUNTS_REFUSED");
+    }
+
+    #[test]
+    fn each_other_listed_digest_is_that_of_an_earlier_template_of_the_chart() {
+        for (refuse_service_accounts, listed) in
+            [(true, SERVICE_ACCOUNTS_REFUSED), (false, SERVICE_ACCOUNTS_MAY_DECIDE)]
+        {
+            let earlier = EARLIER_TEMPLATES.map(|template| of_template(template, refuse_service_accounts));
+            assert_eq!(earlier.each_ref().map(|policies| digest(policies).as_str()), listed[1..]);
+        }
     }
 
     #[test]
