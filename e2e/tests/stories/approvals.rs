@@ -450,15 +450,16 @@ async fn assert_edits_are_refused(approval: &Approval, jane: &Person, admin: &Pe
     }
 }
 
-/// Checks that an approver cannot change labels, owner references and finalizers.
-async fn assert_changed_metadata_is_refused(approval: &Approval, jane: &Person) {
+/// Checks that not even an administrator can change labels, owner references and finalizers. The admission plugin
+/// `OwnerReferencesPermissionEnforcement` refuses others, who may not delete Approvals, before the policy does.
+async fn assert_changed_metadata_is_refused(approval: &Approval, admin: &Person) {
     for metadata in [
         json!({"labels": {"bloomery.dev/job": "another"}}),
         json!({"ownerReferences": null}),
         json!({"finalizers": ["acme.io/stays"]}),
     ] {
         assert_refused(
-            jane.change(approval, &json!({ "metadata": metadata })).await,
+            admin.change(approval, &json!({ "metadata": metadata })).await,
             "only the operator may change the labels",
         );
     }
@@ -495,7 +496,7 @@ async fn every_attempt_to_bypass_the_decision_is_refused() {
         assert_edits_are_refused(&approval, &jane, &admin).await;
         assert_refused(jane.decide(&approval, "Expired", "").await, "only the operator may set the verdict Expired");
         assert_refused(admin.decide(&approval, "Expired", "").await, "only the operator may set the verdict Expired");
-        assert_changed_metadata_is_refused(&approval, &jane).await;
+        assert_changed_metadata_is_refused(&approval, &admin).await;
         // Service accounts with the right to approve.
         for machine in [&worker, &robot] {
             let machine = tenant.person(machine).await;
