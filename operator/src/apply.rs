@@ -161,7 +161,9 @@ impl Applier {
         if self.history.is_older(&uid, known.metadata.resource_version.as_deref()) {
             return Ok(ApplyResult::CacheBehind);
         }
-        let additions = exclusive::additions(&K::kind(&()), &body, &known.value);
+        // The next apply removes what the operator itself applied before and does not want any more.
+        let is_applied = known.was_applied(&body);
+        let additions = is_applied.then(|| exclusive::additions(&K::kind(&()), &body, &known.value)).flatten();
         let is_cache_behind = additions.is_some();
         let known = match additions {
             None => known,
@@ -186,7 +188,7 @@ impl Applier {
         add_precondition(&mut body, "uid", &uid);
         let result = self.send(target, &body, /* force */ true).await?;
         // The API server accepted the wanted state before, so another writer added the duplicate.
-        if matches!(&result, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && known.was_applied(&body) {
+        if matches!(&result, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && is_applied {
             self.delete::<K>(&known.metadata).await?;
             return Ok(ApplyResult::BeingDeleted);
         }

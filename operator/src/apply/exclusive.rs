@@ -167,6 +167,11 @@ fn items_removal(wanted: &[Value], live: &[Value], path: &str, paths: &mut Vec<S
         Some("volumeMounts") => "mountPath",
         _ => return None,
     };
+    let is_live = |wanted: &Value| live.iter().any(|live| live.get(key) == wanted.get(key));
+    // A Service needs a port, so another writer's number of a port goes with the apply of the wanted one.
+    if key == "port" && !wanted.iter().any(is_live) {
+        return None;
+    }
     let mut removals = Vec::new();
     for item in live {
         let Some(id) = item.get(key) else { continue };
@@ -218,6 +223,12 @@ mod tests {
         let patch = json!({ "spec": { "selector": { "team": null }, "ports": [{ "port": 9, "$patch": "delete" }] } });
         assert_eq!(found.patch, patch);
         assert_eq!(additions("Service", &wanted, &wanted), None);
+    }
+
+    #[test]
+    fn the_only_port_of_a_service_is_not_removed() {
+        let of_port = |port: u16| service(&json!({ "skill": "orders" }), &json!([{ "name": "mcp", "port": port }]));
+        assert_eq!(additions("Service", &of_port(8070), &of_port(9)), None);
     }
 
     #[rstest]

@@ -202,6 +202,22 @@ async fn a_field_that_the_skill_no_longer_sets_is_removed() {
     assert!(api.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["args"].is_null());
 }
 
+/// The earlier port and variables are the operator's own, and no additions of others.
+#[tokio::test]
+async fn a_changed_skill_costs_one_apply_of_each_object() {
+    let mut skill = fixtures::with_container();
+    let api = provisioned(&skill).await;
+    let container = skill.spec.mcp_server.as_mut().unwrap().container.as_mut().unwrap();
+    container.port += 1;
+    container.env.clear();
+    put(&api, &skill);
+    reconcile_once(&api).await;
+    let of_server = writes(&api).into_iter().filter(|write| write.ends_with(SERVICE) || write.ends_with(DEPLOYMENT));
+    let mut expected = [format!("apply {SERVICE}"), format!("apply {DEPLOYMENT}")];
+    expected.sort();
+    assert_eq!(of_server.collect::<Vec<_>>(), expected);
+}
+
 #[tokio::test]
 async fn an_object_of_another_owner_is_neither_changed_nor_deleted() {
     let api = FakeApi::default();
