@@ -187,7 +187,7 @@ async fn a_limit_range_may_change_the_pods_and_one_that_refuses_them_is_named() 
     let limits =
         |limits: Value| -> LimitRange { typed(json!({"metadata": {"name": "limits"}, "spec": {"limits": [limits]}})) };
     story(async |tenant| {
-        let (default, request) = (json!({"cpu": "2"}), json!({"ephemeral-storage": "16Mi"}));
+        let (default, request) = (json!({"cpu": "2"}), json!({"cpu": "10m", "ephemeral-storage": "16Mi"}));
         tenant.create(limits(json!({"type": "Container", "default": default, "defaultRequest": request}))).await;
         let shop = tenant.shop(&[refund_of("A-17"), refund_of("A-18")]).await;
         let skill = tenant.skill("cs-tier-1").await;
