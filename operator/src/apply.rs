@@ -150,7 +150,7 @@ impl Applier {
         add_digest(&mut body);
         let Some(known) = known else {
             add_precondition(&mut body, "resourceVersion", CREATE_ONLY_VERSION);
-            return self.send(target, &body, /* force */ false).await;
+            return self.send(target, &body, /* force */ false, /* is_applied */ true).await;
         };
         if let Some(obstacle) = target.obstacle(&known.metadata) {
             return Ok(obstacle);
@@ -186,13 +186,22 @@ impl Applier {
         }
         // With the UID, the apply fails if the object was deleted and created again in between.
         add_precondition(&mut body, "uid", &uid);
-        let result = self.send(target, &body, /* force */ true).await?;
-        // The API server accepted the wanted state before, so another writer added the duplicate.
-        if matches!(&result, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && is_applied {
+        let result = self.send(target, &body, /* force */ true, is_applied).await?;
+        let ApplyResult::Refused(why) = &result else { return Ok(result) };
+        // The API server accepted the wanted state before, or this is a Service, which has one wanted port. So another writer added the
+        // duplicate.
+        if why.contains(DUPLICATE_VALUE) && (is_applied || K::kind(&()) == "Service") {
             self.delete::<K>(&known.metadata).await?;
             return Ok(ApplyResult::BeingDeleted);
         }
-        Ok(result)
+        // An addition of another writer may be what makes a new wanted state invalid. Its removal wakes the controller.
+        let additions = exclusive::additions(&K::kind(&()), &body, &known.value).filter(|_| !is_applied);
+        let Some(additions) = additions else { return Ok(result) };
+        let version = known.metadata.resource_version.clone();
+        Ok(match self.remove::<K>(additions, target, known).await? {
+            Ok(after) if after.metadata.resource_version != version => ApplyResult::CacheBehind,
+            Ok(_) | Err(_) => result,
+        })
     }
 
     /// Creates `wanted`, which has no owner, unless an object of that name exists. An existing object is left
@@ -313,7 +322,15 @@ impl Applier {
         }
     }
 
-    async fn send<K: Object>(&self, target: &Target, body: &Value, force: bool) -> Result<ApplyResult<K>, Error> {
+    /// Sends an apply. `is_applied` says that the wanted state was applied before, or that the object is new: what the answer has
+    /// otherwise, another writer sets back. After a change of the wanted state, it may also be an addition that is not removed yet.
+    async fn send<K: Object>(
+        &self,
+        target: &Target,
+        body: &Value,
+        force: bool,
+        is_applied: bool,
+    ) -> Result<ApplyResult<K>, Error> {
         let parameters = PatchParams { force, ..PatchParams::apply(MANAGER) };
         self.metrics.count_write(&K::kind(&()), "apply");
         let answer = self.api::<K>(&target.namespace).patch(&target.name, &parameters, &Patch::Apply(body)).await;
@@ -321,7 +338,8 @@ impl Applier {
             Ok(answer) => {
                 let value = json(&answer, &target.what)?;
                 let metadata = answer.meta().clone();
-                let result = unless_reverted(ApplyResult::Written(Box::new(answer)), body, &value);
+                let result = ApplyResult::Written(Box::new(answer));
+                let result = if is_applied { unless_reverted(result, body, &value) } else { result };
                 self.history.remember(&metadata, body, value);
                 Ok(result)
             }

@@ -219,6 +219,22 @@ async fn a_changed_skill_costs_one_apply_of_each_object() {
 }
 
 #[tokio::test]
+async fn an_addition_because_of_which_a_changed_skill_is_refused_is_removed() {
+    let mut skill = fixtures::with_container();
+    let api = provisioned(&skill).await;
+    api.change(DEPLOYMENT, |deployment| container(deployment)["securityContext"]["privileged"] = json!(true));
+    skill.spec.mcp_server.as_mut().unwrap().container.as_mut().unwrap().args.clear();
+    put(&api, &skill);
+    for _ in 0..2 {
+        reconcile_once(&api).await;
+    }
+    let mut deployment = api.get(DEPLOYMENT);
+    let container = container(&mut deployment);
+    assert_eq!((&container["securityContext"]["privileged"], &container["args"]), (&Value::Null, &Value::Null));
+    assert_eq!(reason(&api, ConditionType::Ready), "Progressing");
+}
+
+#[tokio::test]
 async fn an_object_of_another_owner_is_neither_changed_nor_deleted() {
     let api = FakeApi::default();
     let foreign = json!({
