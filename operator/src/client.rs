@@ -27,13 +27,15 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 
 /// Creates a client whose requests fail after this time without a byte. It calls `observe` with the status of each
-/// response, also of one after which it repeats the request, and with `None` for each request without a response.
+/// response, also of one after which it repeats the request, and with `None` for each request without a response. With `retry`, it repeats
+/// requests that the API server could not serve.
 ///
 /// # Errors
 /// Returns an error if the certificates, the headers or the credentials of the configuration are invalid.
 pub fn create(
     config: &Config,
     read_timeout: Duration,
+    retry: Option<RetryPolicy>,
     observe: impl Fn(Option<StatusCode>) + Clone + Send + 'static,
 ) -> Result<Client, kube::Error> {
     let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(tcp_connector())?);
@@ -48,7 +50,7 @@ pub fn create(
     });
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer(RetryLayer::new(RetryPolicy::server_retry()))
+        .option_layer(retry.map(RetryLayer::new))
         .layer(observe)
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
@@ -153,7 +155,7 @@ mod tests {
         let server = tokio::spawn(async { axum::serve(listener, router).await });
         let responses = Arc::new(AtomicUsize::new(0));
         let count = responses.clone();
-        let client = create(&Config::new(url.parse().unwrap()), Duration::from_millis(100), move |_| {
+        let client = create(&Config::new(url.parse().unwrap()), Duration::from_millis(100), None, move |_| {
             count.fetch_add(1, Ordering::Relaxed);
         });
         let options = CacheOptions::trimmed(|_| {});

@@ -16,6 +16,7 @@ use crate::status::Statuses;
 use crate::{approval, client, job, listen, model, report, skill};
 use axum::http::StatusCode;
 use futures::stream::StreamExt;
+use kube::client::retry::RetryPolicy;
 use kube::{Client, Config};
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,9 +115,15 @@ impl Clients {
             move |status: Option<StatusCode>| metrics.count_api_response(status)
         };
         Ok(Self {
-            lease: client::create(config, leader::LEASE_REQUEST_TIMEOUT, count.clone())?,
-            watches: client::create(config, WATCH_READ_TIMEOUT, count.clone())?,
-            requests: client::create(config, REQUEST_READ_TIMEOUT, count)?,
+            lease: client::create(
+                config,
+                leader::LEASE_REQUEST_TIMEOUT,
+                Some(RetryPolicy::server_retry()),
+                count.clone(),
+            )?,
+            // A watch has a backoff of its own, and each refusal counts as progress.
+            watches: client::create(config, WATCH_READ_TIMEOUT, None, count.clone())?,
+            requests: client::create(config, REQUEST_READ_TIMEOUT, Some(RetryPolicy::server_retry()), count)?,
         })
     }
 }

@@ -97,6 +97,7 @@ mod tests {
     use bloomery_crds::names;
     use futures::StreamExt;
     use kube::client::Body;
+    use std::time::Duration;
     use tower::{ServiceExt, service_fn};
 
     #[tokio::test]
@@ -134,9 +135,13 @@ mod tests {
             let silent = begun.iter().filter(|(watch, begun)| last.get(*watch) == Some(*begun));
             silent.map(|(watch, _)| watch.clone()).collect::<Vec<_>>()
         };
-        while silent().len() > 1 {
-            tokio::task::yield_now().await;
-        }
+        let answered = async {
+            while silent().len() > 1 {
+                tokio::task::yield_now().await;
+            }
+        };
+        // Without progress, the assertion names the watches.
+        let _ = tokio::time::timeout(Duration::from_mins(1), answered).await;
         assert_eq!(silent(), [format!("pods ({}={})", names::LABEL_MANAGED_BY, names::MANAGER)]);
         feeding.abort();
     }
