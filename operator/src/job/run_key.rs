@@ -58,7 +58,8 @@ fn restored_wait(job: &Job) -> Option<Wait> {
 fn holds_key_of(other: &Job, job: &Job) -> bool {
     let is_other = other.metadata.uid != job.metadata.uid;
     let is_unfinished = !other.status.as_ref().is_some_and(JobStatus::is_terminal);
-    let has_started = other.status.as_ref().is_some_and(|status| status.attempt.is_some());
+    let attempt = other.status.as_ref().and_then(|status| status.attempt.as_ref());
+    let has_started = attempt.is_some_and(|attempt| is_attempt_of(attempt, other));
     let age = |job: &Job| (job.metadata.creation_timestamp.clone(), job.metadata.uid.clone());
     is_other
         && is_unfinished

@@ -14,13 +14,24 @@ fn job_at(name: &str, seconds: i64) -> Job {
     job
 }
 
+/// The status of a Job that waits after an attempt with this pod.
+fn started(pod: &str) -> JobStatus {
+    let mut started = status(1, Phase::AwaitingApproval);
+    started.attempt.as_mut().unwrap().pod = pod.into();
+    started
+}
+
 #[rstest]
 #[case::older(|_: &mut Job| (), true)]
 #[case::younger(|other: &mut Job| other.metadata.creation_timestamp = Some(Time(at(9))), false)]
 #[case::younger_and_started(|other: &mut Job| {
     other.metadata.creation_timestamp = Some(Time(at(9)));
-    other.status = Some(status(1, Phase::AwaitingApproval));
+    other.status = Some(started("other-1-other"));
 }, true)]
+#[case::younger_and_restored_with_an_old_status(|other: &mut Job| {
+    other.metadata.creation_timestamp = Some(Time(at(9)));
+    other.status = Some(started("other-1-01234"));
+}, false)]
 #[case::ended(|other: &mut Job| other.status = Some(status(1, Phase::Succeeded)), false)]
 #[case::another_skill(|other: &mut Job| other.spec.skill = "cs-tier-2".into(), false)]
 #[case::another_key(|other: &mut Job| other.spec.run_key = Some("weekly".into()), false)]
