@@ -1,19 +1,42 @@
 //! The revisions of Skills that were read last, because many Jobs start on one revision.
 
+use crate::caches::Caches;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of revisions that are kept. The text of each has at most 96 KiB.
-const MAX_KEPT: usize = 16;
+/// The number of revisions that are kept. A `ConfigMap` has at most 1 MiB.
+const MAX_KEPT: usize = 8;
 
 /// The revisions that were read last, the newest at the end. They are immutable, so the UID of a `ConfigMap` stands for its content.
 #[derive(Debug, Default)]
 pub struct RecentRevisions(Mutex<VecDeque<Arc<ConfigMap>>>);
 
 impl RecentRevisions {
+    /// Returns a revision by its name. Reads it unless it is kept and exists.
+    ///
+    /// # Errors
+    /// The API server does not answer.
+    pub async fn read(
+        &self,
+        client: &Client,
+        caches: &Caches,
+        (namespace, name): (&str, &str),
+    ) -> kube::Result<Option<Arc<ConfigMap>>> {
+        let uid = caches.revisions.get(namespace, name).and_then(|known| known.metadata.uid.clone());
+        if let Some(kept) = uid.and_then(|uid| self.find(&uid)) {
+            return Ok(Some(kept));
+        }
+        let read = Api::namespaced(client.clone(), namespace).get_opt(name).await?.map(Arc::new);
+        if let Some(revision) = &read {
+            self.keep(revision);
+        }
+        Ok(read)
+    }
+
     /// Returns the revision with this UID, if it is kept, which is then the newest.
-    pub fn find(&self, uid: &str) -> Option<Arc<ConfigMap>> {
+    fn find(&self, uid: &str) -> Option<Arc<ConfigMap>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = kept.iter().position(|revision| revision.metadata.uid.as_deref() == Some(uid))?;
         let revision = kept.remove(position)?;
@@ -22,11 +45,13 @@ impl RecentRevisions {
     }
 
     /// Keeps a revision in place of the oldest one. One that may still be changed is not kept.
-    pub fn keep(&self, revision: &Arc<ConfigMap>) {
+    fn keep(&self, revision: &Arc<ConfigMap>) {
         if revision.immutable != Some(true) {
             return;
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Jobs that start at once read the same revision.
+        kept.retain(|other| other.metadata.uid != revision.metadata.uid);
         kept.push_back(revision.clone());
         if kept.len() > MAX_KEPT {
             kept.pop_front();
@@ -52,7 +77,9 @@ mod tests {
         }
         assert!(recent.find("0").is_some());
         recent.keep(&revision("new", true));
+        recent.keep(&revision("new", true));
         assert_eq!(recent.find("1"), None);
+        assert!(recent.find("2").is_some(), "the same revision takes one place");
         assert!(recent.find("0").is_some() && recent.find("new").is_some());
     }
 

@@ -8,8 +8,6 @@ use crate::context::Context;
 use crate::job::validate::open_revision;
 use bloomery_crds::children::{MAX_PAGE, SkillPage, VisibleSkill, may_invoke};
 use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
 use kube::core::ResourceExt;
 
 /// Returns the Skills after the name `after` that the Job of the caller may invoke now: those that its revision names and that are ready,
@@ -54,10 +52,11 @@ async fn allowed_skills(context: &Context, job: &Job) -> Result<Vec<String>, Ref
     let revision = job.status.as_ref().and_then(|status| status.skill_revision.as_ref());
     let revision =
         revision.ok_or_else(|| Refusal::TooEarly("the revision of the Job is not recorded yet".to_owned()))?;
-    let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), &job.namespace().unwrap_or_default());
-    let stored = api.get_opt(&revision.name).await;
+    let namespace = job.namespace().unwrap_or_default();
+    let named = (namespace.as_str(), revision.name.as_str());
+    let stored = context.recent_revisions.read(&context.client, &context.caches, named).await;
     let stored = stored.map_err(|error| Refusal::Unavailable(format!("the revision cannot be read now: {error}")))?;
-    let compiled = open_revision(revision, stored.as_ref()).map_err(|wait| Refusal::Unavailable(wait.message))?;
+    let compiled = open_revision(revision, stored.as_deref()).map_err(|wait| Refusal::Unavailable(wait.message))?;
     Ok(compiled.spec.skills)
 }
 

@@ -17,7 +17,6 @@ use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, ToolPolicy};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service};
 use k8s_openapi::jiff::Timestamp;
-use kube::Api;
 use kube::core::ResourceExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -103,17 +102,8 @@ pub async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<O
         return Ok(None);
     };
     let namespace = &fetched.namespace;
-    let uid = context.caches.revisions.get(namespace, name).and_then(|known| known.metadata.uid.clone());
-    if let Some(known) = uid.and_then(|uid| context.recent_revisions.find(&uid)) {
-        return Ok(Some(known));
-    }
-    let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
-    let read = api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))?;
-    let revision = read.map(Arc::new);
-    if let Some(revision) = &revision {
-        context.recent_revisions.keep(revision);
-    }
-    Ok(revision)
+    let read = context.recent_revisions.read(&context.client, &context.caches, (namespace, name)).await;
+    read.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))
 }
 
 /// Reads the decisions of people that the next worker needs. Returns why it cannot, if decisions exist and the admission
