@@ -186,8 +186,7 @@ fn mcp_client(
     Ok(Some(client.with_cache(ToolListCache::new(cache, &endpoint.url, &inputs.revision.spec.mcp_server))))
 }
 
-/// Adds the scripts of the Skill, which run in a sidecar of this pod. The default limit of results, and not that of the Skill, lets every
-/// result pass: the output of a script has at most 1 MiB, and a validation must learn how a script ended.
+/// Adds the scripts of the Skill, which run in a sidecar of this pod.
 fn with_scripts(tools: SkillTools, inputs: &Inputs) -> Result<SkillTools, bloomery_http::Error> {
     let Revision { spec, scripts: Some(endpoint), .. } = &inputs.revision else { return Ok(tools) };
     let client = mcp::Client::new(endpoint, inputs.redactor.clone())?.as_sidecar(SCRIPTS_CONTAINER);

@@ -7,7 +7,7 @@ use super::environment::{ListError, Tools};
 use super::finished_call::FinishedCall;
 use bloomery_crds::scripts;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_crds::v1alpha1::{Engine, SkillSpec};
 use bloomery_engine::Event;
 use bloomery_engine::event::{CallId, ToolProgress};
 use bloomery_engine::step::ToolCall;
@@ -53,11 +53,13 @@ impl SkillTools {
         Self { server, ..Self::default() }
     }
 
-    /// Adds the scripts of a Skill, which the server of `client` runs.
+    /// Adds the scripts of a Skill, which the server of `client` runs. The largest limit of results, and not that of the Skill, lets every
+    /// result pass, because a validation must learn how a script ended. The bridge cuts the output and the errors of a script at 1 MiB each.
     #[must_use]
     pub fn with_scripts(self, client: mcp::Client, spec: &SkillSpec) -> Self {
         let timeout_seconds = spec.scripts.as_ref().map_or(0, scripts::timeout_seconds) + SCRIPT_MARGIN_SECONDS;
         let names = scripts::tools_of(spec).into_keys().collect();
+        let client = client.with_max_result_bytes(Engine::LARGEST_MAX_RESULT_BYTES);
         Self { scripts: Some(Scripts { client, names, timeout_seconds }), ..self }
     }
 
