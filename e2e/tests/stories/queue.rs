@@ -9,8 +9,8 @@ use bloomery_e2e::harness::{
 };
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
-use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 
 /// Returns the conversations about the orders `A-1` to `A-<count>`. Each waits at the hold `busy` before its second turn.
@@ -139,12 +139,14 @@ async fn jobs_start_one_after_another_within_a_quota_of_pods() {
         for job in &jobs {
             job.until_reason("QuotaExceeded", &["exceeded quota: small"]).await;
         }
-        // The pod of the probe may have been counted.
+        // The pod of the probe may have been counted, and must not end later.
         let used = eventually("the quota to be counted again", async || {
             let pods = tenant.api::<Pod>().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
             let alive = pods.iter().filter(|pod| !pod::has_ended(pod)).count();
             let used = used().await?;
-            if used == alive { Ok(used) } else { Err(format!("{used} of {alive}")) }
+            let is_probe = |pod: &&Pod| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "probe");
+            let probes = pods.iter().filter(is_probe).count();
+            if (used, probes) == (alive, 0) { Ok(used) } else { Err(format!("{used} of {alive}, {probes} probes")) }
         })
         .await;
         let one_more = Patch::Merge(json!({"spec": {"hard": {"pods": (used + 1).to_string()}}}));

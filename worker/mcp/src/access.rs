@@ -72,7 +72,7 @@ impl Access {
                 "Only a program can send it credentials: see --mcp-command and --mcp-env of `bloomery run`"
             }
             Self::Token(..) => "Let it accept the operator's token without other credentials, or correct its own ones",
-            Self::External(_) => "Correct the credentials in `spec.mcpServer.headers`",
+            Self::External(_) => "Set or correct the credentials in `spec.mcpServer.headers`",
         }
     }
 

@@ -49,7 +49,7 @@ async fn each_request_carries_the_headers_and_a_corrected_secret_takes_effect() 
 
     std::fs::write(dir.path().join("token"), "wrong\n").unwrap();
     let error = client.list(LONG_TIMEOUT).await.unwrap_err().to_string();
-    let remedy = "it answered HTTP 401: an empty body. Correct the credentials in `spec.mcpServer.headers`";
+    let remedy = "it answered HTTP 401: an empty body. Set or correct the credentials in `spec.mcpServer.headers`";
     assert!(error.ends_with(remedy), "{error}");
     std::fs::write(dir.path().join("token"), "s3cret\n").unwrap();
     assert_eq!(client.list(LONG_TIMEOUT).await.unwrap().len(), TOOLS.len());
