@@ -450,18 +450,21 @@ async fn assert_edits_are_refused(approval: &Approval, jane: &Person, admin: &Pe
     }
 }
 
-/// Checks that not even an administrator can change labels, owner references and finalizers. The admission plugin
-/// `OwnerReferencesPermissionEnforcement` refuses others, who may not delete Approvals, before the policy does.
-async fn assert_changed_metadata_is_refused(approval: &Approval, admin: &Person) {
-    for metadata in [
-        json!({"labels": {"bloomery.dev/job": "another"}}),
-        json!({"ownerReferences": null}),
-        json!({"finalizers": ["acme.io/stays"]}),
+/// Checks that neither an approver nor an administrator can change labels, owner references and finalizers. An approver may not delete
+/// Approvals, so the admission plugin `OwnerReferencesPermissionEnforcement` refuses the owner references before the policy does.
+async fn assert_changed_metadata_is_refused(approval: &Approval, jane: &Person, admin: &Person) {
+    let labels = json!({"labels": {"bloomery.dev/job": "another"}});
+    let (owners, finalizers) = (json!({"ownerReferences": null}), json!({"finalizers": ["acme.io/stays"]}));
+    let of_policy = "only the operator may change the labels";
+    for (person, metadata, expected) in [
+        (jane, &labels, of_policy),
+        (jane, &owners, "cannot set an ownerRef"),
+        (jane, &finalizers, of_policy),
+        (admin, &labels, of_policy),
+        (admin, &owners, of_policy),
+        (admin, &finalizers, of_policy),
     ] {
-        assert_refused(
-            admin.change(approval, &json!({ "metadata": metadata })).await,
-            "only the operator may change the labels",
-        );
+        assert_refused(person.change(approval, &json!({ "metadata": metadata })).await, expected);
     }
 }
 
@@ -496,7 +499,7 @@ async fn every_attempt_to_bypass_the_decision_is_refused() {
         assert_edits_are_refused(&approval, &jane, &admin).await;
         assert_refused(jane.decide(&approval, "Expired", "").await, "only the operator may set the verdict Expired");
         assert_refused(admin.decide(&approval, "Expired", "").await, "only the operator may set the verdict Expired");
-        assert_changed_metadata_is_refused(&approval, &admin).await;
+        assert_changed_metadata_is_refused(&approval, &jane, &admin).await;
         // Service accounts with the right to approve.
         for machine in [&worker, &robot] {
             let machine = tenant.person(machine).await;
