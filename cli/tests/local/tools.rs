@@ -173,11 +173,11 @@ async fn a_call_without_a_response_is_not_repeated() {
 async fn the_skill_limits_the_size_of_a_result() {
     let act = format!("echo x >>acted; {ANSWERS_AT_LENGTH}");
     let mcp = ["--mcp-command", "sh", "-c", SERVER, "sh", &act];
-    for (engine, told) in [
+    for (engine, expected) in [
         ("{maxResultBytes: 65536}", "'[The call has happened: the server answered it. But the answer has'"),
         ("{}", "'[Excerpt of a result of 70004 bytes'"),
     ] {
-        let setup = Setup::new(&CALLS.replace("done", told)).await;
+        let setup = Setup::new(&CALLS.replace("done", expected)).await;
         setup.write("skill.yaml", &format!("{SKILL}  engine: {engine}\n"));
         setup.run(&[&RUN[..], &mcp].concat()).await.assert(0, "Succeeded");
         assert_eq!(setup.read("acted"), "x\n");

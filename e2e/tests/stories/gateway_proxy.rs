@@ -75,7 +75,10 @@ mod alone {
 
     /// Binds the role to a user, and checks its rights.
     async fn follower_reads_pods_and_their_logs_only(tenant: &Tenant) {
-        let asked = |resource: &str, subresource: &str, verb: &str| json!({"namespace": tenant.namespace, "resource": resource, "subresource": subresource, "verb": verb});
+        let asked = |resource: &str, subresource: &str, verb: &str| {
+            let namespace = &tenant.namespace;
+            json!({"namespace": namespace, "resource": resource, "subresource": subresource, "verb": verb})
+        };
         let read_logs = asked("pods", "log", "get");
         assert!(!tenant.is_allowed(SAM, &read_logs).await, "the role bloomery-edit includes no pods");
         tenant.bind(SAM, "bloomery-follower", "skilljobs").await;

@@ -133,7 +133,7 @@ mod tests {
         .unwrap()
     }
 
-    /// What the installation sets.
+    /// The settings of the installation.
     fn installed(may_set: &[&str]) -> Value {
         json!({
             "imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"},
