@@ -60,7 +60,8 @@ async fn waiting_with<'t>(
         last,
     ];
     let shop = tenant.shop(&[conversation(LARGE_ORDER, turns)]).await;
-    tenant.skill_of("cs-tier-1", supervised()).with_orders().with(change).await;
+    // A Job that waits for its Skill writes each step of that wait, which is no part of the counted writes.
+    tenant.skill_of("cs-tier-1", supervised()).with_orders().with(change).await.ready().await;
     let job = tenant.job("large-refund").goal(&format!("Refund order {LARGE_ORDER}")).await;
     job.until_phase(Phase::AwaitingApproval).await;
     (shop, job)
