@@ -3,8 +3,8 @@
 use bloomery_crds::v1alpha1::Approval;
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{
-    Cluster, Conversation, JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, operator, price,
-    refund_of, story_alone, supervised,
+    Cluster, Conversation, JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, eventually, figure,
+    operator, price, refund_of, story_alone, supervised,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -47,6 +47,8 @@ pub(crate) struct Group<'t> {
     calls: JobHandle<'t>,
     /// It waits for the Approval.
     held: (JobHandle<'t>, Approval),
+    /// The number of attempts that it needs: one more for each time that it is asked again.
+    held_attempts: u32,
     /// It waits for a reply.
     asks: JobHandle<'t>,
 }
@@ -95,7 +97,24 @@ impl<'t> Group<'t> {
         shop.ledger.until_refunded(&orders[2]).await;
         let approval = parked_approval(tenant, &held).await;
         asks.until_questions(1).await;
-        Self { number, plans, answers, calls, held: (held, approval), asks }
+        Self { number, plans, answers, calls, held: (held, approval), held_attempts: 2, asks }
+    }
+
+    /// Waits until the supervisor is asked under the admission policies under which the Approval of `other` was created.
+    pub(crate) async fn until_asked_as(&mut self, tenant: &Tenant, other: &Self) {
+        let (job, first) = &self.held;
+        let guard = &other.held.1.spec.guard;
+        let what = format!("an Approval of {} under other policies", job.name);
+        let approval = eventually(&what, async || {
+            let approvals = tenant.approvals_of(job).await;
+            let seen: Vec<_> = approvals.iter().map(|approval| approval.spec.guard.clone()).collect();
+            approvals.into_iter().find(|approval| approval.spec.guard == *guard).ok_or(seen)
+        })
+        .await;
+        if approval.uid() != first.uid() {
+            self.held_attempts += 1;
+            self.held.1 = approval;
+        }
     }
 
     /// Lets all Jobs go on, and gives the decision and the reply.
@@ -114,7 +133,7 @@ impl<'t> Group<'t> {
         succeeded_in(1, &self.plans, shop, &plans).await;
         succeeded_in(1, &self.answers, shop, &answers).await;
         succeeded_in(1, &self.calls, shop, &calls).await;
-        succeeded_in(2, &self.held.0, shop, &held).await;
+        succeeded_in(self.held_attempts, &self.held.0, shop, &held).await;
         succeeded_in(2, &self.asks, shop, &asks).await;
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, resume_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use bloomery_e2e::harness::operator::{LABEL_BESIDE, NAMESPACE, RELEASE};
 use bloomery_e2e::harness::{Cluster, JobHandle, Tenant, command, eventually, operator, story_alone, typed, until};
@@ -39,6 +40,7 @@ async fn two_versions_lead_in_turns_and_lose_no_job_and_no_field() {
         change_later_field(tenant, "add").await;
         let done = AssertUnwindSafe(lead_in_turns(tenant, &before)).catch_unwind().await;
         before.remove(&tenant.cluster).await;
+        install_policies(&command::checkout(""));
         change_later_field(tenant, "remove").await;
         done.unwrap_or_else(|failure| resume_unwind(failure));
     })
@@ -52,19 +54,24 @@ async fn lead_in_turns(tenant: &Tenant, before: &VersionBefore) {
     before.deploy(&tenant.cluster).await;
     assert!(!is_beside(&operator::leader(&tenant.cluster).await), "this version leads");
     // Either version may receive the reports.
-    let first = Group::start(tenant, &shop, 1).await;
+    let mut first = Group::start(tenant, &shop, 1).await;
     mark_all(tenant, &first).await;
 
+    // A rollback changes the policies before the Deployment, and so does an upgrade.
+    install_policies(&before.directory);
     let second = operator::with_replicas(&tenant.cluster, 0, async || {
         let leader = operator::leader(&tenant.cluster).await;
         assert!(is_beside(&leader), "after the rollback, the version before leads");
+        let second = Group::start(tenant, &shop, 2).await;
+        mark_all(tenant, &second).await;
+        // The version before does not know later policies, so it asks again.
+        first.until_asked_as(tenant, &second).await;
         first.go_on(&shop, &jane).await;
         first.succeeded(&shop).await;
         for job in first.resumed() {
             assert_eq!(worker_image(job, 2).await, before.image("worker"), "{}", job.name);
         }
-        let second = Group::start(tenant, &shop, 2).await;
-        mark_all(tenant, &second).await;
+        install_policies(&command::checkout(""));
         second
     })
     .await;
@@ -103,8 +110,8 @@ impl VersionBefore {
 
     /// Returns the Deployment of its own chart, under another name. The Services and roles are those of the release.
     fn deployment(&self) -> Deployment {
-        let mut template = command::helm(&["template", RELEASE, "--namespace", NAMESPACE, "--set", "memory.size=1Gi"]);
-        template.arg(self.directory.join("charts/bloomery")).args(["--show-only", "templates/deployment.yaml"]);
+        let mut template = template(&self.directory, "deployment");
+        template.args(["--set", "memory.size=1Gi"]);
         for (value, name) in [("image", "operator"), ("worker.image", "worker")] {
             let (repository, tag) = self.image(name).rsplit_once(':').expect("an image has a tag");
             template.args(["--set", &format!("{value}.repository={repository}")]);
@@ -143,6 +150,21 @@ impl VersionBefore {
         })
         .await;
     }
+}
+
+/// Returns the command that renders a template of the chart of a version, whose sources are in `directory`.
+fn template(directory: &Path, name: &str) -> Command {
+    let mut template = command::helm(&["template", RELEASE, "--namespace", NAMESPACE]);
+    template.arg(directory.join("charts/bloomery")).args(["--show-only", &format!("templates/{name}.yaml")]);
+    template
+}
+
+/// Installs the admission policies of a version on which its approvals depend, as Helm does.
+fn install_policies(directory: &Path) {
+    let mut rendering = template(directory, "policies").stdout(Stdio::piped()).spawn().expect("Helm starts");
+    let rendered = rendering.stdout.take().expect("a pipe");
+    command::run(command::kubectl(&["apply", "--server-side", "--field-manager=helm", "--filename=-"]).stdin(rendered));
+    assert!(rendering.wait().expect("Helm ends").success(), "the policies of {} are rendered", directory.display());
 }
 
 /// Returns whether a pod is of the version before.
