@@ -56,6 +56,6 @@ pub use model::{ModelDraft, ModelServer};
 pub use objects::Refusal;
 pub use shop::Shop;
 pub use skill::{SkillDraft, SkillHandle};
-pub use story::{story, story_alone};
+pub use story::{benchmark, story, story_alone};
 pub use tenant::Tenant;
 pub use wait::{PATIENCE, eventually, gone, is_gone, until};

@@ -6,6 +6,7 @@ use futures::FutureExt;
 use tokio::sync::RwLock;
 
 use super::cluster::Cluster;
+use super::command;
 use super::dump;
 use super::tenant::Tenant;
 
@@ -21,11 +22,23 @@ pub async fn story(story: impl AsyncFnOnce(&Tenant)) {
     run(story).await;
 }
 
-/// Runs a story while no other story runs. It is for stories whose changes affect all tenants. Except for benchmarks, they are in a
-/// module `alone`, so that `hack/e2e` runs them after the others, and they block none.
+/// Runs a story while no other story runs. It is for stories whose changes affect all tenants. They are in a module `alone`, so that
+/// `hack/e2e` runs them after the others, and they block none.
 pub async fn story_alone(story: impl AsyncFnOnce(&Tenant)) {
     let _alone = STORIES_LOCK.write().await;
     run(story).await;
+}
+
+/// Runs a benchmark while no story runs, and waits until its tenant is gone, also if it misses its goal: thousands of objects would slow
+/// the next benchmark.
+pub async fn benchmark(story: impl AsyncFnOnce(&Tenant)) {
+    let _alone = STORIES_LOCK.write().await;
+    let tenant = Tenant::open(Cluster::connect().await).await;
+    let done = AssertUnwindSafe(story(&tenant)).catch_unwind().await;
+    tenant.delete().await;
+    let gone = ["wait", "--for=delete", "--timeout=15m", "namespace", &tenant.namespace];
+    command::run(&mut command::kubectl(&gone));
+    done.unwrap_or_else(|failure| resume_unwind(failure));
 }
 
 async fn run(story: impl AsyncFnOnce(&Tenant)) {

@@ -7,8 +7,8 @@ use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::Job;
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{
-    Cluster, JobHandle, Shop, Tenant, Turn, audit, call, cluster, conversation, eventually, figure, operator,
-    refund_of, story_alone, supervised,
+    Cluster, JobHandle, Shop, Tenant, Turn, audit, benchmark, call, cluster, conversation, eventually, figure,
+    operator, refund_of, supervised,
 };
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
@@ -41,7 +41,7 @@ const AT_ONCE: usize = 16;
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn a_decision_leads_to_a_request_in_the_start_time_of_a_pod() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         if !cluster::is_local_or_skips("one clock") {
             return;
         }
@@ -127,7 +127,7 @@ pub fn ms(time: Duration) -> String {
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn a_cancelled_job_ends_within_ten_seconds() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         let orders = ["HOLD-7", "A-17", "A-443"];
         let refunds = [refund_of(orders[0]), refund_of(orders[1]).hold(3, "thinking"), large_refund(orders[2])];
         let shop = tenant.shop(&refunds).await;
@@ -158,7 +158,7 @@ async fn a_cancelled_job_ends_within_ten_seconds() {
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn five_thousand_waiting_jobs_need_no_pod_no_write_and_little_memory() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         if !cluster::is_local_or_skips("the operator's memory") {
             return;
         }

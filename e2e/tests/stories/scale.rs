@@ -6,7 +6,7 @@ use std::time::Duration;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use bloomery_e2e::harness::fake_nodes::{memory_for_fake_nodes, with_fake_nodes};
 use bloomery_e2e::harness::machine::Process;
-use bloomery_e2e::harness::{Cluster, Tenant, audit, cluster, figure, operator, refund_of, refunds, story_alone};
+use bloomery_e2e::harness::{Cluster, Tenant, audit, benchmark, cluster, figure, operator, refund_of, refunds};
 use futures::StreamExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
@@ -48,7 +48,7 @@ const CREATIONS: usize = 32;
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn five_thousand_jobs_take_little_longer_than_their_pods_and_a_tenth_of_batch_jobs() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         if !cluster::is_local_or_skips("fake nodes") {
             return;
         }
@@ -97,7 +97,7 @@ fn count_of(count: usize) -> f64 {
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn ten_thousand_ended_jobs_and_a_thousand_skills_need_little_memory_and_no_write() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         if !cluster::is_local_or_skips("the operator's memory") {
             return;
         }
@@ -131,6 +131,9 @@ async fn ten_thousand_ended_jobs_and_a_thousand_skills_need_little_memory_and_no
         figure("from the request to stop the operator to the readiness of the next one", ms(restarted));
         for other in &others {
             other.delete().await;
+        }
+        for other in &others {
+            other.gone().await;
         }
         assert!(filled.anonymous <= MAX_FULL_KIB && full.anonymous <= MAX_FULL_KIB, "{filled}, after a restart {full}");
         assert!(restarted <= MAX_RESTART, "{}", ms(restarted));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bloomery_crds::names;
 use bloomery_e2e::harness::{
-    Conversation, SkillHandle, Tenant, Turn, cluster, conversation, eventually, figure, refunds, story_alone, until,
+    Conversation, SkillHandle, Tenant, Turn, benchmark, cluster, conversation, eventually, figure, refunds, until,
 };
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
@@ -37,7 +37,7 @@ fn answers() -> Conversation {
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn a_job_prints_its_first_line_in_the_start_time_of_a_pod() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         if !cluster::is_local_or_skips("one clock") {
             return;
         }
@@ -70,7 +70,7 @@ async fn a_job_prints_its_first_line_in_the_start_time_of_a_pod() {
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn a_skill_is_ready_soon_after_its_server() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         tenant.model("default").await;
         let (mut bare, mut skills) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
@@ -114,7 +114,7 @@ async fn bare_server(tenant: &Tenant, skill: &SkillHandle<'_>) -> Duration {
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn a_delegated_call_takes_little_longer_than_the_work_of_its_child() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         if !cluster::is_local_or_skips("one clock") {
             return;
         }
@@ -148,7 +148,7 @@ async fn a_delegated_call_takes_little_longer_than_the_work_of_its_child() {
 #[tokio::test]
 #[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn two_hundred_jobs_take_little_longer_than_their_pods() {
-    story_alone(async |tenant| {
+    benchmark(async |tenant| {
         tenant.shop(&[answers()]).await;
         tenant.skill_of("cs-tier-1", refunds()).await.ready().await;
         let first = tenant.job("first").await;
