@@ -91,11 +91,9 @@ where
 {
     let store = store.clone();
     changes
-        .flat_map(move |change| {
-            stream::iter(match change {
-                Change::Touched(object) => find(&object),
-                Change::Anything => references_to_all(&store),
-            })
+        .flat_map(move |change| match change {
+            Change::Touched(object) => stream::iter(find(&object)).left_stream(),
+            Change::Anything => stream::iter(references_to_all(&store)).right_stream(),
         })
         .boxed()
 }
@@ -111,11 +109,15 @@ where
     name.map(|name| ObjectRef::new(name).within(namespace)).into_iter().collect()
 }
 
-fn references_to_all<K>(store: &Store<Guarded<K>>) -> Vec<Wake<K>>
+/// Returns a reference to each object. Each is created when it is taken, and has no version and no UID: after a start, the queue refers to
+/// every object.
+fn references_to_all<K>(store: &Store<Guarded<K>>) -> impl Iterator<Item = Wake<K>> + use<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + 'static,
 {
-    store.state().iter().map(|object| ObjectRef::from_obj(object.as_ref())).collect()
+    let reference =
+        |object: Arc<Guarded<K>>| ObjectRef::new(&object.name_any()).within(&object.namespace().unwrap_or_default());
+    store.state().into_iter().map(reference)
 }
 
 async fn reconcile_object<K, F, Fut>(
