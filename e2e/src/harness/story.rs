@@ -22,15 +22,15 @@ pub async fn story(story: impl AsyncFnOnce(&Tenant)) {
     run(story).await;
 }
 
-/// Runs a story while no other story runs. It is for stories whose changes affect all tenants. They are in a module `alone`, so that
-/// `hack/e2e` runs them after the others, and they block none.
+/// Runs a story while no other story runs. It is for stories whose changes affect all tenants. Except for ignored ones, they are in a
+/// module `alone`, so that `hack/e2e` runs them after the others, and they block none.
 pub async fn story_alone(story: impl AsyncFnOnce(&Tenant)) {
     let _alone = STORIES_LOCK.write().await;
     run(story).await;
 }
 
 /// Runs a benchmark while no story runs, and waits until its tenant is gone, also if it misses its goal: thousands of objects would slow
-/// the next benchmark.
+/// the next benchmark. [`Tenant::gone`] waits too short for them. Nothing is printed but the failure.
 pub async fn benchmark(story: impl AsyncFnOnce(&Tenant)) {
     let _alone = STORIES_LOCK.write().await;
     let tenant = Tenant::open(Cluster::connect().await).await;
