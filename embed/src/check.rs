@@ -19,27 +19,26 @@ pub fn check_document(
     // tools of `--tools` are those of a server.
     let is_about_server = |finding: &Finding| matches!(finding.path.as_str(), "mcp_server" | "mcpServer");
     let knows_server = options.local || !tools.is_empty() || checked.findings.iter().any(is_about_server);
-    let of_engine = engine_findings(&checked, tools, config_maps);
-    let of_engine = of_engine.into_iter().filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
-    checked.findings.extend(of_engine.map(|(_, finding)| finding));
+    let of_engine = engine_findings(&checked, (tools, knows_server), config_maps);
+    checked.findings.extend(of_engine);
     checked
 }
 
 /// Adds the findings of the engine to a Skill of a repository. `tools` are those of the MCP server; they are empty if it is not known.
 pub fn add_engine_findings(checked: &mut CheckedDocument, tools: &[ListedTool]) {
-    let of_engine = engine_findings(checked, tools, &ConfigMaps::new());
-    let of_engine = of_engine.into_iter().filter(|(path, _)| tools.is_empty() || path != "spec.mcpServer");
-    checked.findings.extend(of_engine.map(|(_, finding)| finding));
+    let of_engine = engine_findings(checked, (tools, !tools.is_empty()), &ConfigMaps::new());
+    checked.findings.extend(of_engine);
     checked.findings.sort_by_key(Finding::position);
 }
 
-/// Runs the engine's lint on the draft of a document. Returns the API path of each finding, and the finding with its place in the
-/// document. Drops findings that may only be consequences of a value that could not be read.
+/// Runs the engine's lint on the draft of a document. Returns the findings with their places in the document. `knows_server` says whether
+/// its Jobs get an MCP server that the document need not name. Drops findings that may only be consequences of a value that could not be
+/// read.
 fn engine_findings(
     checked: &CheckedDocument,
-    tools: &[ListedTool],
+    (tools, knows_server): (&[ListedTool], bool),
     config_maps: &ConfigMaps,
-) -> Vec<(String, Finding)> {
+) -> Vec<Finding> {
     let Some(draft) = &checked.draft else { return Vec::new() };
     let to_severity = |severity| match severity {
         lint::Severity::Error => Severity::Error,
@@ -49,14 +48,18 @@ fn engine_findings(
     let mut spec = draft.spec.clone();
     // A list that the file cannot fill has a finding of its own, or its ConfigMap is in the cluster.
     let _ = lists::resolve(&mut spec, config_maps);
-    let findings = lint::skill(&spec, listed).into_iter().map(|finding| {
+    let mut findings = lint::skill(&spec, listed);
+    if !knows_server {
+        findings.extend(lint::without_server(&spec));
+    }
+    let findings = findings.into_iter().map(|finding| {
         let path = as_written(finding.path, &draft.spec);
         lint::Finding { path, ..finding }
     });
     let findings = findings.filter(|finding| !draft.is_doubtful(&finding.path));
-    let placed = findings.map(|lint::Finding { severity, path, message, hint }| {
-        let finding = Finding::at_api_path(&draft.root, &path, to_severity(severity), message);
-        (path, Finding { hint, ..finding })
+    let placed = findings.map(|lint::Finding { severity, path, message, hint }| Finding {
+        hint,
+        ..Finding::at_api_path(&draft.root, &path, to_severity(severity), message)
     });
     placed.collect()
 }

@@ -209,6 +209,11 @@ impl SkillSpec {
         self.declarations_of(tool).max_by_key(|declared| (declared.name == tool, declared.name.len()))
     }
 
+    /// Returns whether rules may match no tool.
+    pub fn allows_unmatched(&self) -> bool {
+        self.policy.as_ref().and_then(|policy| policy.allow_unmatched) == Some(true)
+    }
+
     /// Returns the inputs that all declarations of a tool have together. An input may occur more than once.
     pub fn inputs_of<'a>(&'a self, tool: &str) -> impl Iterator<Item = &'a ToolInput> {
         self.declarations_of(tool).flat_map(|declared| &declared.inputs)

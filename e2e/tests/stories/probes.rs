@@ -141,6 +141,34 @@ async fn a_condition_that_is_no_cel_keeps_a_skill_without_a_server_from_being_re
 }
 
 #[tokio::test]
+async fn a_misspelt_core_tool_keeps_a_skill_without_a_server_from_being_ready() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("hello", [Turn::answer("Hello.")])]).await;
+        let without_server = |tool: &str| {
+            let policy = holding(tool);
+            tenant.skill("cs-tier-1").with(|spec| {
+                spec.mcp_server = None;
+                spec.policy = Some(policy);
+            })
+        };
+        let skill = without_server("write_fil").await;
+        let job = tenant.job("hello").goal("Say hello").await;
+        let what = ["spec.policy.approvals[0].toolId", "did you mean \"write_file\""];
+        skill.until_reason(ConditionType::Accepted, "Invalid", &what).await;
+        job.until_reason("SkillNotReady", &["write_fil"]).await;
+        assert_eq!(job.pods().await.len(), 0);
+        // The tool of a server that the Skill may get later.
+        without_server("process_refund").await;
+        skill
+            .until_reason(ConditionType::McpAvailable, "NoMcpServer", &["only a server can have", "process_refund"])
+            .await;
+        job.succeeded().await;
+        shop.model.assert_no_violations().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_server_that_needs_25_seconds_to_start_is_verified_then() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;

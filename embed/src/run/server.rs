@@ -5,9 +5,9 @@ use super::{credential, mcp_environment};
 use crate::error::{Error, Errors};
 use crate::local::run_document::McpProgram;
 use crate::run::options::McpOptions;
+use bloomery_crds::core_tools;
 use bloomery_crds::run::{McpEndpoint, Revision};
 use bloomery_crds::v1alpha1::McpServer;
-use bloomery_engine::lint;
 use bloomery_http::address::AddressPolicy;
 use bloomery_http::{self as http, ClientOptions};
 use bloomery_mcp::{self as mcp, StderrListener};
@@ -84,7 +84,7 @@ pub fn from_skill(skill: &LoadedSkill) -> Result<Server, Error> {
 
 /// Returns a note if a Skill names tools of a server, but the Job has no server.
 pub fn missing_note(revision: &Revision, program: Option<&McpProgram>) -> Option<String> {
-    let tools = lint::server_tools(&revision.spec);
+    let tools = core_tools::server_tools(&revision.spec);
     (revision.mcp.is_none() && program.is_none() && !tools.is_empty()).then(|| {
         format!(
             "the Skill {} runs without its tools {}, because it has no MCP server: name one with `options.mcp.url` URL or `options.mcp.command` PROGRAM",

@@ -12,6 +12,7 @@ pub mod skill_texts;
 pub mod use_skill;
 pub mod workflow;
 
+pub use bloomery_crds::core_tools::NAMES;
 pub use focus::FOCUS_READ;
 pub use memory::{MEMORY_READ, MEMORY_WRITE};
 pub use people::ASK_USER;
@@ -93,11 +94,6 @@ const DEFINITIONS: [(&str, Builder); 16] = [
 /// schemas name no resource, no method and no feature, and accept each.
 pub fn definitions(is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = CatalogueTool> {
     DEFINITIONS.into_iter().filter(move |(name, _)| is_wanted(name)).map(|(_, definition)| definition())
-}
-
-/// Returns the names of all core tools, including those for resources that the Job does not bind.
-pub fn names() -> Vec<&'static str> {
-    DEFINITIONS.map(|(name, _)| name).to_vec()
 }
 
 #[cfg(test)]

@@ -27,7 +27,6 @@ mod workflows;
 
 pub use finding::{Finding, Severity};
 pub use known_tools::ServerTool;
-pub use reach::server_tools;
 
 use crate::rules::expectations::{self, Omission};
 use crate::rules::guardrail::Rule;
@@ -53,9 +52,15 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = ServerTool<'
     findings.extend(check_context(spec));
     findings.extend(texts::findings(spec));
     findings.extend(reach::of_sidecars(spec));
-    findings.extend(reach::findings(spec));
+    findings.extend(reach::unused(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings
+}
+
+/// Returns the findings about the tools of a Skill that runs without an MCP server. They do not apply to a Job that gets a server in another
+/// way, as `bloomery run --mcp` does.
+pub fn without_server(spec: &SkillSpec) -> Vec<Finding> {
+    reach::misspelt(spec).chain(reach::missing_server(spec)).collect()
 }
 
 /// Returns the errors in the rules of a Skill, given the tools of its MCP server. A Job begins only without them: each is a rule that
@@ -63,6 +68,9 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = ServerTool<'
 pub fn rule_errors<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = ServerTool<'t>>) -> Vec<Finding> {
     let known = KnownTools::new(spec, listed);
     let mut findings = rule_findings(spec, guardrails::compile_all(spec, &known), &known);
+    if !known.is_complete() {
+        findings.extend(reach::misspelt(spec));
+    }
     findings.retain(|finding| finding.severity == Severity::Error);
     findings
 }

@@ -7,7 +7,9 @@ use super::pods::{self, Port};
 use crate::apply::ApplyResult;
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
+use bloomery_crds::core_tools;
 use bloomery_crds::names;
+use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{McpService, Skill};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
 use k8s_openapi::api::core::v1::Pod;
@@ -22,9 +24,7 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Sk
     let name = names::mcp_server(&skill.name_any());
     let managed_name = |kind: &str| format!("{kind} {name}");
     match &applied.mcp {
-        AppliedMcp::Absent => {
-            Finding::healthy(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none")
-        }
+        AppliedMcp::Absent => Finding::healthy(KIND, Reason::NoMcpServer, without_server(skill)),
         AppliedMcp::External(named) => service_finding(named, fetched),
         AppliedMcp::Outside => Finding::healthy(
             KIND,
@@ -42,6 +42,19 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Sk
                 .unwrap_or_else(|| deployment_finding(deployment, fetched, &name, port(skill)))
         }
     }
+}
+
+/// Describes a Skill without an MCP server.
+fn without_server(skill: &Skill) -> String {
+    let tools = core_tools::server_tools(&skill.spec);
+    if tools.is_empty() {
+        return "the Skill has no MCP server, and needs none".to_owned();
+    }
+    let message = format!(
+        "the Skill has no MCP server, so its Jobs run without the tools that only a server can have: {}",
+        tools.join(", ")
+    );
+    bounded(&message, MAX_LIST_BYTES)
 }
 
 /// Describes where another writer sets the objects of the MCP server back; none if they are as the operator wrote them.

@@ -410,6 +410,23 @@ fn a_service_without_a_ready_endpoint_is_not_available() {
     assert!(found.starts_with("Reconciling False/NoEndpoints: the Service shared-orders has no ready"), "{found}");
 }
 
+#[rstest]
+#[case::no_tool(json!([]), "the Skill has no MCP server, and needs none")]
+#[case::a_core_tool(json!([{"name": "read_file"}]), "the Skill has no MCP server, and needs none")]
+#[case::tools_of_a_server(
+    json!([{"name": "track_order"}, {"name": "read_file"}, {"name": "refund_*"}]),
+    "the Skill has no MCP server, so its Jobs run without the tools that only a server can have: track_order, refund_*"
+)]
+fn a_skill_without_a_server_names_the_tools_that_its_jobs_lack(#[case] tools: Value, #[case] expected: &str) {
+    let mut skill = fixtures::without_server();
+    skill.spec.tools = object(tools);
+    let applied = Ok(applied(AppliedMcp::Absent));
+    let status = compute(&skill, &applied, &with_bound_memory(), &ProbeState::NoServer, &at(1));
+    let condition = find(&status.conditions, ConditionType::McpAvailable).unwrap();
+    assert_eq!((condition.reason.as_str(), condition.message.as_str()), ("NoMcpServer", expected));
+    assert!(is_true(&status.conditions, ConditionType::Ready));
+}
+
 #[test]
 fn a_reverted_object_is_named_and_does_not_block_the_skill() {
     let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);

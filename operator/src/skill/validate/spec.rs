@@ -5,11 +5,10 @@
 
 use bloomery_cel::Dialect;
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
-use bloomery_crds::features;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
-use bloomery_crds::{scripts, sidecar};
+use bloomery_crds::{core_tools, features, scripts, sidecar};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
@@ -18,8 +17,8 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
     faults.extend(condition_faults(spec));
     faults.extend(schema_fault(spec));
     faults.extend(workflow_faults(spec));
-    let shared = sidecar::faults(spec).into_iter().chain(scripts::faults(spec)).chain(features::faults(spec));
-    faults.extend(shared.map(|fault| format!("{}: {}.", fault.path, fault.message)));
+    let shared = [core_tools::misspelt(spec), sidecar::faults(spec), scripts::faults(spec), features::faults(spec)];
+    faults.extend(shared.into_iter().flatten().map(|fault| format!("{}: {}.", fault.path, fault.message)));
     faults
 }
 
@@ -153,6 +152,15 @@ mod tests {
         let server = json!({"container": {"image": "db:1", "bindings": [{"resource": "ledger", "env": "DB"}]}});
         spec.mcp_server = serde_json::from_value(server).unwrap();
         let fault = "spec.mcpServer.container.bindings: is only allowed with scope Job: all Jobs share another server.";
+        assert_eq!(faults(&spec), [fault]);
+    }
+
+    #[test]
+    fn a_misspelt_core_tool_is_a_fault_of_a_skill_without_a_server() {
+        let mut spec = fixtures::without_server().spec;
+        spec.policy = serde_json::from_value(json!({"approvals": [{"toolId": "writefile"}]})).unwrap();
+        let fault = "spec.policy.approvals[0].toolId: no tool matches \"writefile\", and the Skill has no mcpServer that could offer one \
+                     (did you mean \"write_file\"?).";
         assert_eq!(faults(&spec), [fault]);
     }
 

@@ -3,30 +3,10 @@
 use super::definition::{ToolEffect, core_tool, one_of};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
+pub use bloomery_crds::core_tools::{APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE};
 use bloomery_crds::run::ResourceSource;
 use bloomery_crds::v1alpha1::ResourceType;
 use serde_json::{Map, Value, json};
-
-/// Reads a part of a file.
-pub const READ_FILE: &str = "read_file";
-
-/// Lists the entries of a directory.
-pub const LIST_FILES: &str = "list_files";
-
-/// Finds lines in files.
-pub const SEARCH_FILES: &str = "search_files";
-
-/// Writes a whole file.
-pub const WRITE_FILE: &str = "write_file";
-
-/// Replaces a text in a file.
-pub const EDIT_FILE: &str = "edit_file";
-
-/// Applies a unified diff.
-pub const APPLY_PATCH: &str = "apply_patch";
-
-/// The tools of this family.
-pub(crate) const NAMES: [&str; 6] = [READ_FILE, LIST_FILES, SEARCH_FILES, WRITE_FILE, EDIT_FILE, APPLY_PATCH];
 
 /// The depth of a listing if the call names none.
 pub const DEFAULT_DEPTH: u64 = 2;

@@ -3,10 +3,8 @@
 use super::definition::{ToolEffect, core_tool};
 use super::workflow::SUBGOAL_DONE;
 use crate::tool::{CatalogueTool, ListedTool};
+pub use bloomery_crds::core_tools::FOCUS_READ;
 use serde_json::json;
-
-/// Reads more of an offloaded result.
-pub const FOCUS_READ: &str = "focus_read";
 
 /// The most bytes that one call of [`FOCUS_READ`] returns.
 pub const MAX_FOCUS_BYTES: u64 = 8 * 1024;

@@ -6,17 +6,9 @@ use crate::endpoint::{self, Endpoint, summary};
 use crate::rules::Objection;
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ToolSource};
+pub use bloomery_crds::core_tools::{HTTP_GET, HTTP_REQUEST};
 use bloomery_crds::v1alpha1::{CALL_HEADERS, GateReason, Method};
 use serde_json::{Map, Value, json};
-
-/// Reads from an API.
-pub const HTTP_GET: &str = "http_get";
-
-/// Calls an API with a method that may change something.
-pub const HTTP_REQUEST: &str = "http_request";
-
-/// The tools of this family.
-pub(crate) const NAMES: [&str; 2] = [HTTP_GET, HTTP_REQUEST];
 
 /// Returns the tools that the bound endpoints allow.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
@@ -36,7 +28,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
 
 /// Returns the objection to a call of one of these tools, if its endpoint does not allow the request.
 pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> Option<Objection> {
-    if tool.source != ToolSource::Core || !NAMES.contains(&tool.name.as_str()) {
+    if tool.source != ToolSource::Core || !bloomery_crds::core_tools::HTTP.contains(&tool.name.as_str()) {
         return None;
     }
     let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);

@@ -3,14 +3,9 @@
 use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
+pub use bloomery_crds::core_tools::{MEMORY_READ, MEMORY_WRITE};
 use bloomery_crds::v1alpha1::BankUse;
 use serde_json::{Value, json};
-
-/// Reads a note.
-pub const MEMORY_READ: &str = "memory_read";
-
-/// Replaces a note.
-pub const MEMORY_WRITE: &str = "memory_write";
 
 /// Returns the tools that the Skill's use of the bank allows. A Skill that may only read gets no tool as long as there is no note.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {

@@ -3,10 +3,8 @@
 use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
+pub use bloomery_crds::core_tools::ASK_USER;
 use serde_json::json;
-
-/// Asks people a question. The answer is the result of the call.
-pub const ASK_USER: &str = "ask_user";
 
 /// The longest question, in characters.
 const MAX_TEXT_CHARS: usize = 1000;

@@ -5,18 +5,13 @@ use super::definition::{ToolEffect, core_tool, one_of, read_arguments};
 use crate::rules::features;
 use crate::run::Run;
 use crate::tool::CatalogueTool;
+pub use bloomery_crds::core_tools::{APPLY_FEATURE, SKILL_DOC};
 use bloomery_crds::docs::Docs;
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::SkillSpec;
 use serde::Deserialize;
 use serde_json::json;
-
-/// Reads a section of the documentation.
-pub const SKILL_DOC: &str = "skill_doc";
-
-/// Reads a feature, which the agent then applies.
-pub const APPLY_FEATURE: &str = "apply_feature";
 
 /// The longest reference to a section, in characters.
 const MAX_REFERENCE_CHARS: usize = 256;

@@ -6,13 +6,11 @@ use super::people::ASK_USER;
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::children::{MAX_GOAL_BYTES, VisibleSkill, may_invoke};
+pub use bloomery_crds::core_tools::USE_SKILL;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Limits, RequestedChild, SkillSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// Lists Skills, and invokes one in a child Job.
-pub const USE_SKILL: &str = "use_skill";
 
 /// The condition that is true for the calls of [`USE_SKILL`] that may start a child.
 pub(crate) const INVOKES: &str = "action == 'invoke'";

@@ -3,10 +3,8 @@
 use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
+pub use bloomery_crds::core_tools::SUBGOAL_DONE;
 use serde_json::json;
-
-/// Closes a workflow step that is not a tool.
-pub const SUBGOAL_DONE: &str = "subgoal_done";
 
 /// Returns `subgoal_done` if the Skill has workflows.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {

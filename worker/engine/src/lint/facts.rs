@@ -20,7 +20,7 @@ pub(super) fn findings(
     let named = nodes.iter().filter_map(|node| match node {
         Node::NamedList(name) => unknown_list(path, name, spec),
         Node::FromTool(_, tool) | Node::Earlier(_, tool) if known.matching(tool).next().is_none() => {
-            unmatched(path.to_owned(), tool, spec, known)
+            unmatched(path, tool, spec, known)
         }
         Node::FromTool(_, tool) => untrusted_source(path, tool, spec, known),
         Node::Step(name) => unknown_step(path, name, written),
@@ -46,7 +46,7 @@ pub(super) fn findings(
 /// call.
 fn untrusted_source(path: &str, pattern: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
     let is_read_only = |tool: &str| {
-        (core_tools::names().contains(&tool) && tool != core_tools::USE_SKILL)
+        (core_tools::NAMES.contains(&tool) && tool != core_tools::USE_SKILL)
             || spec.declaration_of(tool).is_some_and(|declared| declared.read_only == Some(true))
     };
     let (tool, _) = known.matching(pattern).find(|(tool, _)| !is_read_only(tool))?;

@@ -1,7 +1,7 @@
 //! The lint of guardrails: rules that read as if they were enforced, duplicates, and rules without room in the prompt.
 
 use super::finding::Finding;
-use super::known_tools::{KnownTools, allows_unmatched};
+use super::known_tools::KnownTools;
 use super::reading::{self, Known};
 use super::unmatched;
 use crate::condition::Kinds;
@@ -103,7 +103,7 @@ fn check_fault(
         Fault::NoTool(tool) if !reads_as_tool(tool) && !words.has_same_letters(tool) && !words.begins_as_tool(tool) => {
             Some(Finding::warning(path, message()).nearest(tool, known.names()))
         }
-        Fault::NoTool(_) if allows_unmatched(spec) => None,
+        Fault::NoTool(_) if spec.allows_unmatched() => None,
         Fault::NoTool(tool) => {
             let message =
                 format!("no tool of the MCP server matches {tool:?}: the rule {} protects nothing", quoted(rule));
@@ -120,7 +120,7 @@ fn not_enforced(path: &str, message: impl AsRef<str>, is_certain: bool) -> Findi
 fn check_rule(path: &str, rule: &Rule, spec: &SkillSpec, (known, words): (&KnownTools, &Known<'_>)) -> Option<Finding> {
     let reading = rule.stays_text.then(|| reading::not_enforced(rule, words)).flatten();
     let is_certain =
-        reading.as_ref().is_some_and(|reading| reading.is_meant) && known.is_complete() && !allows_unmatched(spec);
+        reading.as_ref().is_some_and(|reading| reading.is_meant) && known.is_complete() && !spec.allows_unmatched();
     if rule.has_exception() {
         return check_exception(path, rule, reading.is_some(), is_certain);
     }
@@ -202,7 +202,7 @@ fn unknown_field(path: &str, field: &str, spec: &SkillSpec, known: &KnownTools) 
     let message = format!("no tool {whose} {field:?}: the rule applies to no call without it");
     let is_typo = fields.iter().any(|known| is_near(field, known));
     let is_certain =
-        known.is_complete() && (is_typo || is_tool || !known.may_have_other_fields()) && !allows_unmatched(spec);
+        known.is_complete() && (is_typo || is_tool || !known.may_have_other_fields()) && !spec.allows_unmatched();
     let finding = not_enforced(path, message, is_certain);
     if is_tool {
         return Some(finding.hint(format!("{field} is a tool: write toolId and when in spec.policy.approvals")));

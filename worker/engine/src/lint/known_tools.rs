@@ -5,6 +5,7 @@ use crate::core_tools;
 use crate::rules::features;
 use crate::schema::{has_other_properties, property_names};
 use crate::tool::{CatalogueTool, ListedTool};
+use bloomery_crds::core_tools::{FILES, HTTP};
 use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{BankUse, ResourceType, SkillSpec};
@@ -130,15 +131,10 @@ impl KnownTools {
     }
 }
 
-/// Returns whether a Skill allows rules that match no tool.
-pub(super) fn allows_unmatched(spec: &SkillSpec) -> bool {
-    spec.policy.as_ref().and_then(|policy| policy.allow_unmatched) == Some(true)
-}
-
 /// Returns what is known about the results of a tool whose server lists the schema of its output.
 fn result(spec: &SkillSpec, tool: &str, output: &Value) -> Shape {
     let declared = spec.declaration_of(tool).and_then(|declared| declared.output.as_ref());
-    of_output(output, declared.map_or(&[], |declared| &declared.fields), !allows_unmatched(spec))
+    of_output(output, declared.map_or(&[], |declared| &declared.fields), !spec.allows_unmatched())
 }
 
 /// Returns the core tools that a Job of the Skill can have, each with the schema of its arguments. A rule about another one would protect
@@ -153,8 +149,8 @@ fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
         core_tools::SUBGOAL_DONE => has_workflows,
         core_tools::MEMORY_READ => spec.bank() != BankUse::Off,
         core_tools::MEMORY_WRITE => spec.bank() == BankUse::Write,
-        _ if core_tools::http::NAMES.contains(&name) => declares(ResourceType::ApiEndpoint),
-        _ if core_tools::files::NAMES.contains(&name) => declares(ResourceType::Filesystem),
+        _ if HTTP.contains(&name) => declares(ResourceType::ApiEndpoint),
+        _ if FILES.contains(&name) => declares(ResourceType::Filesystem),
         _ => true,
     };
     core_tools::definitions(can_have).map(|tool| (tool.name, tool.input_schema)).collect()

@@ -70,7 +70,7 @@ fn described_by<'a>(
     spec: &'a SkillSpec,
     known: &'a KnownTools,
 ) -> impl Iterator<Item = &'a str> {
-    let core = core_tools::names();
+    let core = core_tools::NAMES;
     let names = known.matching(&declared.name).map(|(name, _)| name).filter(move |name| !core.contains(name));
     names.filter(move |name| spec.declaration_of(name).is_some_and(|nearest| nearest.name == declared.name))
 }

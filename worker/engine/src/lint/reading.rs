@@ -208,7 +208,7 @@ impl<'a> Sentence<'a> {
     fn holds_a_tool(&self) -> bool {
         let needs = ["need", "needs", "require", "requires"];
         let is_rule = self.list() == RuleList::Always || self.words.iter().any(|word| is_any_of(word, &needs));
-        is_rule && self.asks_for_approval() && self.tools.iter().any(|tool| !core_tools::names().contains(tool))
+        is_rule && self.asks_for_approval() && self.tools.iter().any(|tool| !core_tools::NAMES.contains(tool))
     }
 
     /// Returns whether a tool comes first in a sentence that forbids something: `Never use a on Fridays`. `Never guess: use a` guides the

@@ -557,10 +557,28 @@ fn headers_and_paths_that_no_call_can_have_are_reported(#[case] declared: Value,
 fn tools_without_a_server_are_reported(#[case] changed: Value, #[case] tools: Option<&str>) {
     let mut spec = json!({"problem": {"statement": "Help"}});
     merge(&mut spec, changed);
-    let findings = declared_only(&serde_json::from_value(spec).unwrap());
+    let findings = without_server(&serde_json::from_value(spec).unwrap());
     let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
     let expected = tools.map(|tools| format!("the Skill has no MCP server, so it runs without its tools: {tools}"));
     assert_eq!(messages, Vec::from_iter(expected.as_deref()), "{findings:?}");
+}
+
+#[test]
+fn a_job_without_a_server_does_not_begin_with_a_misspelt_core_tool() {
+    let with_server = json!({"service": {"name": "orders", "port": 8080}});
+    let errors = |server: &Value| {
+        let policy = json!({"approvals": [{"toolId": "http_gett"}]});
+        let spec = json!({"problem": {"statement": "Help"}, "policy": policy, "mcpServer": server});
+        let spec: SkillSpec = serde_json::from_value(spec).unwrap();
+        let [lint, job] = [without_server(&spec), rule_errors(&spec, [])];
+        [lint, job].map(|found| found.into_iter().filter(|finding| finding.severity == Severity::Error).collect())
+    };
+    let [lint, job]: [Vec<Finding>; 2] = errors(&Value::Null);
+    let [error] = job.as_slice() else { panic!("{job:?}") };
+    assert_eq!(error.path, "spec.policy.approvals[0].toolId");
+    assert!(error.message.ends_with("(did you mean \"http_get\"?)"), "{error}");
+    assert_eq!(lint, job);
+    assert_eq!(errors(&with_server), [Vec::<Finding>::new(), Vec::new()]);
 }
 
 #[test]

@@ -28,15 +28,6 @@ fn a_rule_must_match_a_script_if_the_tools_of_the_server_are_known(
     assert_eq!(found, !matches, "{errors:?}");
 }
 
-#[rstest]
-#[case::a_script(check(), &[])]
-#[case::not_read_yet(json!({"image": "busybox", "configMap": "checks"}), &[])]
-#[case::none(Value::Null, &["script_check"])]
-fn a_script_needs_no_server(#[case] scripts: Value, #[case] expected: &[&str]) {
-    let spec = json!({"problem": {"statement": "x"}, "tools": [{"name": "script_check"}], "scripts": scripts});
-    assert_eq!(server_tools(&serde_json::from_value(spec).unwrap()), expected);
-}
-
 #[test]
 fn the_faults_of_scripts_are_errors() {
     let scripts = json!({"image": "busybox", "files": {"a.b.sh": "exit 0", "a_b.sh": "exit 0"}});

@@ -578,7 +578,7 @@ fn a_blocked_name_that_is_like_no_tool_is_only_a_warning() {
     let found = findings(&json!({"tools": {"blocked": ["wipe_disk"], "allowed": ["send_*", "trade"]}}));
     let paths: Vec<_> = found.iter().map(|finding| (finding.severity, finding.path.as_str())).collect();
     let warnings =
-        ["spec.policy.tools.blocked[0]", "spec.policy.tools.allowed[1]"].map(|path| (Severity::Warning, path));
+        ["spec.policy.tools.allowed[1]", "spec.policy.tools.blocked[0]"].map(|path| (Severity::Warning, path));
     assert_eq!(paths, warnings);
 }
 

@@ -1,13 +1,13 @@
 //! The system prompt. The opening renders it once and stores it in `conversation.opened`.
 
 use super::skill_sections;
-use crate::core_tools;
 use crate::event::{ContextKind, ContextPart};
 use crate::rules::expectations;
 use crate::run::Run;
 use crate::shared::Shared;
 use crate::stage_prompt::{self, list};
-use crate::tool::ToolSource;
+use crate::tool::{CatalogueTool, ToolSource};
+use bloomery_crds::core_tools::FILES;
 use bloomery_crds::persona;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 
@@ -71,11 +71,8 @@ fn resources_section(shared: &Shared) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let has_file_tools = shared
-        .catalogue
-        .visible()
-        .iter()
-        .any(|tool| tool.source == ToolSource::Core && core_tools::files::NAMES.contains(&tool.name.as_str()));
+    let is_file_tool = |tool: &CatalogueTool| tool.source == ToolSource::Core && FILES.contains(&tool.name.as_str());
+    let has_file_tools = shared.catalogue.visible().iter().any(is_file_tool);
     Some(format!("# Resources\n{}{}", list(&lines), if has_file_tools { FILE_TOOLS_NOTE } else { "" }))
 }
 
