@@ -13,6 +13,7 @@ mod error;
 mod glob;
 mod hidden_dirs;
 mod list;
+mod local_disk;
 mod marks;
 mod overview;
 mod patch;
@@ -37,6 +38,7 @@ pub use secrets::{SecretFinder, SecretMatch, Secrets};
 
 use call::{CALL_TIMEOUT, Call, Deadline};
 use hidden_dirs::HiddenDirs;
+use local_disk::LocalDisk;
 use root::Root;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -64,6 +66,8 @@ pub enum Tool {
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
     bindings: Vec<Binding>,
+    /// For each binding, whether it is on a disk of this machine.
+    local_disks: Arc<[LocalDisk]>,
     hidden: Option<Arc<HiddenDirs>>,
     secrets: Secrets,
 }
@@ -71,7 +75,8 @@ pub struct Workspace {
 impl Workspace {
     /// Creates the workspace of a Job from its bindings, in the order of the Skill. Each call opens its file system.
     pub fn new(bindings: Vec<Binding>) -> Self {
-        Self { bindings, ..Self::default() }
+        let local_disks = bindings.iter().map(|_| LocalDisk::default()).collect();
+        Self { bindings, local_disks, ..Self::default() }
     }
 
     /// Returns the same workspace with hidden directories. No call lists, reads or changes a hidden directory or anything in
@@ -106,6 +111,16 @@ impl Workspace {
         }
     }
 
+    /// Answers a call of [`Tool::Read`] that takes no longer than a write to the log: of a small file, in a binding that an earlier call has
+    /// opened on a disk of this machine. Returns `None` for any other call, also for one that fails: [`Workspace::call`] answers it, on a
+    /// thread that may wait.
+    pub fn read_at_once(&self, arguments: &str) -> Option<String> {
+        let call: read::Arguments = parse_arguments(arguments).ok()?;
+        let binding = self.binding(call.resource(), |_| true).ok()?;
+        self.local_disk(binding)?.is_known().then_some(())?;
+        read::read_small(&self.open(binding).ok()?, &call)
+    }
+
     /// Answers a call of a tool that only reads.
     fn call_reading<C: Call>(
         &self,
@@ -134,7 +149,15 @@ impl Workspace {
     fn open(&self, binding: &Binding) -> Result<Root, Error> {
         let mut root = Root::open(binding, self.hidden.as_ref())?;
         root.secrets = self.secrets.clone();
+        if let Some(local_disk) = self.local_disk(binding) {
+            local_disk.note(&root);
+        }
         Ok(root)
+    }
+
+    fn local_disk(&self, binding: &Binding) -> Option<&LocalDisk> {
+        let at = self.bindings.iter().position(|bound| bound.name == binding.name)?;
+        self.local_disks.get(at)
     }
 
     /// Returns the binding that a call names. Without a name, returns the only suitable binding.

@@ -1,7 +1,8 @@
 //! `read_file`: reads a part of a text file.
 
 use crate::Error;
-use crate::call::Deadline;
+use crate::call::{CALL_TIMEOUT, Deadline};
+use crate::resource_path::ResourcePath;
 use crate::root::{Opened, Root};
 use crate::secrets::{SecretWindow, Secrets};
 use crate::text::{self, Decoded};
@@ -24,6 +25,9 @@ pub(crate) struct Arguments {
     offset: Option<u64>,
 }
 
+/// The size of a file that counts as small, in bytes: its reads take less than a millisecond.
+const SMALL_BYTES: u64 = 256 * 1024;
+
 /// Answers a call of `read_file`. Memory use does not depend on the size of the file.
 ///
 /// # Errors
@@ -31,11 +35,29 @@ pub(crate) struct Arguments {
 pub(crate) fn read(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
     let path = root.resource_path(arguments.path.as_deref())?;
     let opened = root.open_file(&path)?;
+    read_opened(root, &path, (&opened, arguments), deadline)
+}
+
+/// Answers a call of `read_file` if the file is small. Returns `None` for another file, and for a call that fails.
+pub(crate) fn read_small(root: &Root, arguments: &Arguments) -> Option<String> {
+    let path = root.resource_path(arguments.path.as_deref()).ok()?;
+    let opened = root.open_file(&path).ok()?;
+    let is_small = opened.metadata.len() <= SMALL_BYTES;
+    let deadline = Deadline::start(CALL_TIMEOUT);
+    is_small.then(|| read_opened(root, &path, (&opened, arguments), &deadline)).and_then(Result::ok)
+}
+
+fn read_opened(
+    root: &Root,
+    path: &ResourcePath,
+    (opened, arguments): (&Opened, &Arguments),
+    deadline: &Deadline,
+) -> Result<String, Error> {
     let size = opened.metadata.len();
     if arguments.offset.is_some() && arguments.line.is_some() {
         return Err("line and offset exclude each other. Set one of them.".into());
     }
-    let part = read_part(&opened, arguments, deadline).and_then(|part| Ok(part.redact(&root.secrets, &opened)?));
+    let part = read_part(opened, arguments, deadline).and_then(|part| Ok(part.redact(&root.secrets, opened)?));
     match part {
         Ok(part) => Ok(part.render(size)),
         Err(ReadError::Io(error)) => Err(Error::io("read", &path.describe(), &error)),

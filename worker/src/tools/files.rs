@@ -1,4 +1,4 @@
-//! The file tools. Each call runs on a separate thread, because file systems block.
+//! The file tools. A call runs on a separate thread, because file systems block, unless it reads a small file from a disk of this machine.
 
 use super::error::Error;
 use bloomery_crds::run::{BoundResource, ResourceSource};
@@ -37,7 +37,12 @@ pub(super) async fn perform(
     arguments: &str,
     secrets: Secrets,
 ) -> Result<String, Error> {
-    let (workspace, arguments) = (workspace.with_secrets(secrets), arguments.to_owned());
+    let workspace = workspace.with_secrets(secrets);
+    // To hand a read of a small file over to another thread would take longer than the read.
+    if let Some(answer) = (tool == Tool::Read).then(|| workspace.read_at_once(arguments)).flatten() {
+        return Ok(answer);
+    }
+    let arguments = arguments.to_owned();
     let result = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
     match result {
         Ok(answer) => answer.map_err(|error| Error::Failed(error.into())),

@@ -53,6 +53,25 @@ fn notes_report_crlf_and_invalid_utf_8() {
     assert_eq!(fixture.expect_answer(Tool::Read, json!({"path": "empty"})), "[the file is empty]");
 }
 
+#[test]
+fn only_a_small_file_on_a_disk_that_is_known_is_read_at_once() {
+    let fixture = Fixture::with_files(&[("a", "x\n"), ("large", &"x\n".repeat(200_000))]);
+    let at_once = |workspace: &Workspace, path: &str| workspace.read_at_once(&json!({ "path": path }).to_string());
+    let workspace = fixture.workspace();
+    assert_eq!(at_once(&workspace, "a"), None);
+    let answer = workspace.call(Tool::Read, r#"{"path":"a"}"#).unwrap();
+    assert_eq!(at_once(&workspace, "a"), Some(answer.clone()));
+    assert_eq!(at_once(&workspace.with_secrets(Secrets::default()), "a"), Some(answer));
+    for path in ["large", "b", ".", "../secret"] {
+        assert_eq!(at_once(&workspace, path), None, "{path}");
+    }
+    // A file system of the kernel, which may take any time.
+    let binding = Binding { name: "self".into(), path: "/proc/self".into(), read_only: true };
+    let workspace = Workspace::new(vec![binding]);
+    assert!(workspace.call(Tool::Read, r#"{"path":"comm"}"#).is_ok());
+    assert_eq!(at_once(&workspace, "comm"), None);
+}
+
 /// Memory use does not depend on the size of the file.
 #[test]
 fn a_huge_file_is_read_from_anywhere() {
