@@ -132,9 +132,9 @@ pub enum Reason {
     /// Remedy: name a public host or a Service of the namespace, or ask the cluster's admin to list the host in the chart's
     /// `network.shared` or `worker.endpointRanges` (docs/how-to/network.md).
     EgressNotAllowed,
-    /// The Skill has no MCP server. The message lists the tools in it that only a server can have.
+    /// The Skill has no MCP server. The message lists the tools that it names and that its Jobs do not have.
     ///
-    /// Remedy: none; if the message lists tools, set `spec.mcpServer` to a server that has them.
+    /// Remedy: If the message lists tools, correct their names, or set `spec.mcpServer` to a server that has them.
     NoMcpServer,
     /// All features of the Skill have passed on its current revision, or other Skills test all of them.
     ///

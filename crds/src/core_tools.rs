@@ -2,11 +2,11 @@
 //! (`docs/explanation/tools.md`).
 
 use crate::fault::Fault;
-use crate::named_tools::{Place, named_tools};
-use crate::nearest::{is_near, nearest_prefix, suggestion};
+use crate::named_tools::{NamedTool, Place, named_tools};
+use crate::nearest::{is_near, is_one_slip, nearest, nearest_prefix};
 use crate::scripts;
-use crate::tool_pattern::matches;
-use crate::v1alpha1::SkillSpec;
+use crate::tool_pattern::{matches, reads_as_tool};
+use crate::v1alpha1::{BankUse, ResourceType, SkillSpec};
 
 /// Reads a part of a file.
 pub const READ_FILE: &str = "read_file";
@@ -82,47 +82,84 @@ pub const NAMES: [&str; 16] = [
     APPLY_FEATURE,
 ];
 
-/// Returns the tools that a Skill declares, allows or holds and that only an MCP server can have, without duplicates.
+/// Returns the core tools that a Job of a Skill can have.
+pub fn possible(spec: &SkillSpec) -> Vec<&'static str> {
+    let declares = |kind: ResourceType| spec.resources.iter().any(|declared| declared.kind == kind);
+    let has_workflows = spec.policy.as_ref().is_some_and(|policy| !policy.workflows.is_empty());
+    let is_possible = |name: &str| match name {
+        SKILL_DOC => spec.docs.is_some(),
+        APPLY_FEATURE => !spec.features.is_empty(),
+        USE_SKILL => !spec.skills.is_empty(),
+        SUBGOAL_DONE => has_workflows,
+        MEMORY_READ => spec.bank() != BankUse::Off,
+        MEMORY_WRITE => spec.bank() == BankUse::Write,
+        _ if HTTP.contains(&name) => declares(ResourceType::ApiEndpoint),
+        _ if FILES.contains(&name) => declares(ResourceType::Filesystem),
+        _ => true,
+    };
+    NAMES.into_iter().filter(|name| is_possible(name)).collect()
+}
+
+/// A name in a Skill that matches none of the tools that its Jobs can have without an MCP server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unmatched<'a> {
+    /// The name, and its place.
+    pub named: NamedTool<'a>,
+    /// The tool whose name is nearest, if one is near.
+    pub near: Option<String>,
+}
+
+/// Returns the names in a Skill that match neither a core tool that its Jobs can have nor a script. Steps in words are left out.
+pub fn unmatched(spec: &SkillSpec) -> Vec<Unmatched<'_>> {
+    let scripts = scripts::tools_of(spec);
+    let known: Vec<&str> = possible(spec).into_iter().chain(scripts.keys().map(String::as_str)).collect();
+    let near = |name: &str| match name.strip_suffix('*') {
+        Some(prefix) => nearest_prefix(prefix, known.iter().copied()).map(|near| format!("{near}*")),
+        None => nearest(name, known.iter().copied()).filter(|tool| is_near(name, tool)).map(str::to_owned),
+    };
+    let is_known = |name: &str| known.iter().any(|tool| matches(name, tool)) || scripts::may_match(spec, name);
+    let is_tool = |named: &NamedTool<'_>| named.place != Place::Step || reads_as_tool(named.name);
+    let unmatched = named_tools(spec).filter(|named| is_tool(named) && !is_known(named.name));
+    unmatched.map(|named| Unmatched { near: near(named.name), named }).collect()
+}
+
+/// Returns the tools that a Skill declares or allows, or for which it has a rule, and that only an MCP server can have, without duplicates.
 pub fn server_tools(spec: &SkillSpec) -> Vec<&str> {
-    let is_used = |place: &Place<'_>| matches!(place, Place::Declaration(_) | Place::Approval | Place::Allowed(_));
+    let is_core = |name: &str| NAMES.iter().any(|tool| matches(name, tool));
     let mut tools = Vec::new();
-    for named in named_tools(spec).filter(|named| is_used(&named.place) && !is_core_or_script(spec, named.name)) {
-        if !tools.contains(&named.name) {
+    for Unmatched { named, .. } in unmatched(spec) {
+        let is_used = !matches!(named.place, Place::Blocked | Place::Step);
+        if is_used && !is_core(named.name) && !tools.contains(&named.name) {
             tools.push(named.name);
         }
     }
     tools
 }
 
-/// Returns the names in a Skill without an MCP server that match no tool and are probably typing errors of a core tool or a script: a
-/// rule with such a name protects nothing. Other names are those of a server that the Skill may get later.
+/// Returns the rules of a Skill without an MCP server whose tool is probably a typing error of a core tool or a script: they protect nothing.
+/// Other names may be those of a server that the Skill gets later.
 pub fn misspelt(spec: &SkillSpec) -> Vec<Fault> {
     if spec.mcp_server.is_some() || spec.allows_unmatched() {
         return Vec::new();
     }
-    let scripts = scripts::tools_of(spec);
-    let known = || NAMES.into_iter().chain(scripts.keys().map(String::as_str));
-    let near = |name: &str| match name.strip_suffix('*') {
-        Some(prefix) => nearest_prefix(prefix, known()).map(|near| format!("{near}*")),
-        None => known().find(|tool| is_near(name, tool)).map(str::to_owned),
+    let protects = |place: &Place<'_>| match place {
+        Place::Approval | Place::Limit | Place::Evidence | Place::Blocked => true,
+        Place::Declaration(tool) => tool.has_rules(),
+        Place::Allowed(_) | Place::Step | Place::AllowedInTest => false,
     };
-    // A step need not be a tool, and may be a sentence.
-    let is_name = |place: &Place<'_>, name: &str| *place != Place::Step || name.contains(['_', '*']);
-    let named = named_tools(spec).filter(|named| is_name(&named.place, named.name));
-    let unmatched = named.filter(|named| !is_core_or_script(spec, named.name));
-    let fault = |near: String, path: String, name: &str| Fault {
-        path,
-        message: format!(
-            "no tool matches {name:?}, and the Skill has no mcpServer that could offer one{}",
-            suggestion(Some(&near))
-        ),
+    let fault = |Unmatched { named, near }: Unmatched<'_>| {
+        let near = near.filter(|near| is_one_slip(named.name, near))?;
+        let message = format!(
+            "without an MCP server, no tool matches {:?}, so the rule protects nothing (did you mean {near:?}?); if a later server has the \
+             tool, set spec.policy.allowUnmatched: true",
+            named.name
+        );
+        Some(Fault { path: named.path, message })
     };
-    unmatched.filter_map(|named| Some(fault(near(named.name)?, named.path, named.name))).collect()
-}
-
-/// Returns whether a name of a tool, or a pattern, may stand for a core tool or for a script of a Skill.
-fn is_core_or_script(spec: &SkillSpec, pattern: &str) -> bool {
-    NAMES.iter().any(|tool| matches(pattern, tool)) || scripts::may_match(spec, pattern)
+    // The beginning of a name is a word that other tools may begin with.
+    let rules =
+        unmatched(spec).into_iter().filter(|found| protects(&found.named.place) && !found.named.name.ends_with('*'));
+    rules.filter_map(fault).collect()
 }
 
 #[cfg(test)]
@@ -131,63 +168,103 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    fn misspelt_in(fields: &Value) -> Vec<String> {
-        let mut skill = json!({"problem": {"statement": "help"}});
-        skill.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        let faults = misspelt(&serde_json::from_value(skill).unwrap());
-        faults.into_iter().map(|Fault { path, message }| format!("{path}: {message}")).collect()
-    }
-
     fn approval(tool: &str) -> Value {
         json!({"policy": {"approvals": [{"toolId": tool}]}})
+    }
+
+    /// Returns a Skill that has every core tool, with these fields.
+    fn skill(fields: &Value) -> SkillSpec {
+        let feature = json!({"name": "f", "testScenario": "Given x", "expectedResult": "y", "optional": true});
+        let mut skill = json!({
+            "problem": {"statement": "help"},
+            "resources": [{"name": "code", "type": "filesystem"}, {"name": "shop", "type": "api_endpoint"}],
+            "docs": "# A", "features": [feature], "skills": ["find"], "memory": {"bank": "write"},
+        });
+        skill.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        serde_json::from_value(skill).unwrap()
+    }
+
+    fn near_in(fields: &Value) -> Vec<(String, Option<String>)> {
+        let skill = skill(fields);
+        unmatched(&skill).into_iter().map(|found| (found.named.name.to_owned(), found.near)).collect()
     }
 
     #[rstest]
     #[case::an_approval(approval("http_gett"), "spec.policy.approvals[0].toolId", "http_gett", "http_get")]
     #[case::another_style(approval("httpRequest"), "spec.policy.approvals[0].toolId", "httpRequest", "http_request")]
-    #[case::a_pattern(approval("memori_*"), "spec.policy.approvals[0].toolId", "memori_*", "memory_*")]
     #[case::a_blocked_tool(
         json!({"policy": {"tools": {"blocked": ["http_*", "edit_fil"]}}}),
         "spec.policy.tools.blocked[1]", "edit_fil", "edit_file"
     )]
-    #[case::an_allowed_tool(
-        json!({"policy": {"tools": {"allowed": ["read_fil"]}}}), "spec.policy.tools.allowed[0]", "read_fil", "read_file"
+    #[case::a_declaration_with_a_rule(
+        json!({"tools": [{"name": "write_files", "policy": {"requiresApproval": "always"}}]}),
+        "spec.tools[0].name", "write_files", "write_file"
     )]
-    #[case::a_declared_tool(json!({"tools": [{"name": "list_file"}]}), "spec.tools[0].name", "list_file", "list_files")]
-    #[case::a_step(
-        json!({"policy": {"workflows": [{"name": "w", "steps": ["look", "apply_patches"]}]}}),
-        "spec.policy.workflows[0].steps[1]", "apply_patches", "apply_patch"
+    #[case::a_limit(
+        json!({"policy": {"limits": [{"tool": "http_requests", "count": true, "per": "job", "max": 1}]}}),
+        "spec.policy.limits[0].tool", "http_requests", "http_request"
     )]
-    #[case::a_script(
-        json!({"scripts": {"image": "bash", "files": {"check.sh": "true"}}, "tools": [{"name": "script_chekc"}]}),
-        "spec.tools[0].name", "script_chekc", "script_check"
+    #[case::the_nearest_of_several_scripts(
+        json!({
+            "scripts": {"image": "bash", "files": {"test_lint.sh": "true", "test_unit.sh": "true"}},
+            "policy": {"tools": {"blocked": ["script_test_unitt"]}},
+        }),
+        "spec.policy.tools.blocked[0]", "script_test_unitt", "script_test_unit"
     )]
-    fn a_misspelt_tool_of_a_skill_without_a_server_is_a_fault(
+    fn a_rule_for_a_misspelt_tool_is_a_fault_without_a_server(
         #[case] fields: Value,
         #[case] path: &str,
         #[case] name: &str,
         #[case] near: &str,
     ) {
-        let expected = format!(
-            "{path}: no tool matches {name:?}, and the Skill has no mcpServer that could offer one (did you mean {near:?}?)"
-        );
-        assert_eq!(misspelt_in(&fields), [expected]);
+        let [Fault { path: found, message }] = &misspelt(&skill(&fields))[..] else { panic!("{fields}") };
+        assert_eq!(found, path);
+        assert!(message.contains(&format!("no tool matches {name:?}")), "{message}");
+        assert!(message.contains(&format!("did you mean {near:?}")), "{message}");
     }
 
     #[rstest]
     #[case::a_core_tool(approval("http_get"))]
     #[case::every_tool(approval("*"))]
     #[case::a_tool_of_a_later_server(approval("process_refund"))]
-    #[case::a_step_that_is_a_sentence(json!({"policy": {"workflows": [{"name": "w", "steps": ["Read file", "readfiles"]}]}}))]
+    #[case::a_tool_that_is_only_similar(approval("list_filters"))]
+    #[case::a_word_at_the_beginning(approval("user_*"))]
+    #[case::an_allowed_tool(json!({"policy": {"tools": {"allowed": ["read_files"]}}}))]
+    #[case::a_declaration_without_a_rule(json!({"tools": [{"name": "read_files"}]}))]
+    #[case::a_step(json!({"policy": {"workflows": [{"name": "w", "steps": ["read_files", "Read file"]}]}}))]
     #[case::a_script_that_is_not_read_yet(
-        json!({"scripts": {"image": "bash", "configMap": "checks"}, "tools": [{"name": "script_chekc"}]})
+        json!({"scripts": {"image": "bash", "configMap": "checks"}, "policy": {"tools": {"blocked": ["script_chekc"]}}})
     )]
     #[case::with_a_server(json!({
         "mcpServer": {"service": {"name": "api", "port": 80}}, "policy": {"approvals": [{"toolId": "http_gett"}]},
     }))]
     #[case::on_purpose(json!({"policy": {"allowUnmatched": true, "approvals": [{"toolId": "http_gett"}]}}))]
+    #[case::without_such_a_tool(json!({"resources": [], "policy": {"approvals": [{"toolId": "http_gett"}]}}))]
     fn other_names_are_no_fault(#[case] fields: Value) {
-        assert_eq!(misspelt_in(&fields), [""; 0]);
+        assert_eq!(misspelt(&skill(&fields)), []);
+    }
+
+    #[test]
+    fn names_without_a_tool_are_listed_with_the_nearest() {
+        let feature = json!({"name": "f", "testScenario": "Given x", "expectedResult": "y", "allow": ["send"]});
+        let fields = json!({
+            "tools": [{"name": "read_file"}, {"name": "memori_*"}],
+            "policy": {
+                "tools": {"blocked": ["wipe_disk"], "allowed": ["list_file"]},
+                "workflows": [{"name": "w", "steps": ["Look", "apply_patches"]}],
+            },
+            "features": [feature],
+        });
+        let near = |name: &str, near: Option<&str>| (name.to_owned(), near.map(str::to_owned));
+        let expected = [
+            near("memori_*", Some("memory_*")),
+            near("list_file", Some("list_files")),
+            near("wipe_disk", None),
+            near("apply_patches", Some("apply_patch")),
+            near("send", None),
+        ];
+        assert_eq!(near_in(&fields), expected);
+        assert_eq!(server_tools(&skill(&fields)), ["memori_*", "list_file", "send"]);
     }
 
     #[rstest]

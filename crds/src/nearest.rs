@@ -57,6 +57,11 @@ pub fn is_near(name: &str, other: &str) -> bool {
     normalized_damerau_levenshtein(&normalize(name), &normalize(other)) >= MIN_SIMILARITY_OF_TYPO
 }
 
+/// Returns whether a name differs from another in at most one letter or digit, or in two neighbours that are swapped.
+pub fn is_one_slip(name: &str, other: &str) -> bool {
+    damerau_levenshtein(&normalize(name), &normalize(other)) <= 1
+}
+
 /// Returns whether two names differ only in their case, or in characters that are no letters and digits.
 pub fn has_same_letters(name: &str, other: &str) -> bool {
     normalize(name) == normalize(other)

@@ -18,6 +18,24 @@ pub fn matches(pattern: &str, tool: &str) -> bool {
     }
 }
 
+/// Returns whether a word can only be the name of a tool, or a prefix of names: it has `_` or `*`, or begins with a small letter and has
+/// a capital letter within. Other words may be prose, also `JavaScript`.
+pub fn reads_as_tool(word: &str) -> bool {
+    let is_hump = |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    let is_camel_case = word.starts_with(|c: char| c.is_ascii_lowercase()) && word.as_bytes().windows(2).any(is_hump);
+    may_be_name(word) && (word.contains(['_', '*']) || is_camel_case)
+}
+
+/// Returns whether a tool may have this name, or one that a pattern with `*` matches.
+pub fn may_be_name(word: &str) -> bool {
+    word.chars().all(is_part_of_name)
+}
+
+/// Returns whether a name, or a pattern with `*`, may have this character.
+pub fn is_part_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_-./*".contains(c)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,13 +10,13 @@ fuzz_target!(|data: &[u8]| {
         match document.form() {
             Form::Manifest | Form::Foreign => {
                 if let Some(skill) = check_manifest(document).skill {
-                    let _ = lint::skill(&skill.spec, []);
+                    let _ = (lint::skill(&skill.spec, []), lint::without_server(&skill.spec));
                 }
             }
             Form::Dialect => {
                 let options = ImportOptions { name: Some("x".to_owned()), ..ImportOptions::default() };
                 let Some(skill) = import(document, &options).skill else { continue };
-                let _ = lint::skill(&skill.spec, []);
+                let _ = (lint::skill(&skill.spec, []), lint::without_server(&skill.spec));
                 let written = serde_yaml::to_string(&skill).expect("a Skill can be written");
                 let again = yaml::read(written.as_bytes());
                 let [document] = again.documents.as_slice() else { panic!("{:?}: {written}", again.findings) };

@@ -4,7 +4,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::v1alpha1::{ApprovalRule, Policy};
+use bloomery_crds::v1alpha1::{ApprovalRule, BankUse, Policy};
 use bloomery_e2e::harness::machine;
 use bloomery_e2e::harness::{SkillHandle, Tenant, Turn, call, cluster, conversation, eventually, refund_of, story};
 use bloomery_testkit::json::typed;
@@ -148,19 +148,20 @@ async fn a_misspelt_core_tool_keeps_a_skill_without_a_server_from_being_ready() 
             let policy = holding(tool);
             tenant.skill("cs-tier-1").with(|spec| {
                 spec.mcp_server = None;
+                spec.memory.get_or_insert_default().bank = Some(BankUse::Write);
                 spec.policy = Some(policy);
             })
         };
-        let skill = without_server("write_fil").await;
+        let skill = without_server("memory_writ").await;
         let job = tenant.job("hello").goal("Say hello").await;
-        let what = ["spec.policy.approvals[0].toolId", "did you mean \"write_file\""];
+        let what = ["spec.policy.approvals[0].toolId", "did you mean \"memory_write\""];
         skill.until_reason(ConditionType::Accepted, "Invalid", &what).await;
-        job.until_reason("SkillNotReady", &["write_fil"]).await;
+        job.until_reason("SkillNotReady", &["memory_writ"]).await;
         assert_eq!(job.pods().await.len(), 0);
         // The tool of a server that the Skill may get later.
         without_server("process_refund").await;
         skill
-            .until_reason(ConditionType::McpAvailable, "NoMcpServer", &["only a server can have", "process_refund"])
+            .until_reason(ConditionType::McpAvailable, "NoMcpServer", &["without these tools", "process_refund"])
             .await;
         job.succeeded().await;
         shop.model.assert_no_violations().await;

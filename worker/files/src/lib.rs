@@ -7,13 +7,13 @@
 //! bounded time; the caller chooses the thread.
 
 pub mod bank;
+mod cached;
 mod call;
 mod edit;
 mod error;
 mod glob;
 mod hidden_dirs;
 mod list;
-mod local_disk;
 mod marks;
 mod overview;
 mod patch;
@@ -36,9 +36,9 @@ pub use overview::{Overview, OverviewKind, OverviewSelection};
 pub use root::Binding;
 pub use secrets::{SecretFinder, SecretMatch, Secrets};
 
+use cached::OpensAtOnce;
 use call::{CALL_TIMEOUT, Call, Deadline};
 use hidden_dirs::HiddenDirs;
-use local_disk::LocalDisk;
 use root::Root;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -62,12 +62,17 @@ pub enum Tool {
     Patch,
 }
 
+/// A binding, and what calls have noted about it.
+#[derive(Debug, Clone)]
+struct Bound {
+    binding: Binding,
+    opens_at_once: Arc<OpensAtOnce>,
+}
+
 /// The file systems that a Job binds.
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
-    bindings: Vec<Binding>,
-    /// For each binding, whether it is on a disk of this machine.
-    local_disks: Arc<[LocalDisk]>,
+    bindings: Vec<Bound>,
     hidden: Option<Arc<HiddenDirs>>,
     secrets: Secrets,
 }
@@ -75,8 +80,10 @@ pub struct Workspace {
 impl Workspace {
     /// Creates the workspace of a Job from its bindings, in the order of the Skill. Each call opens its file system.
     pub fn new(bindings: Vec<Binding>) -> Self {
-        let local_disks = bindings.iter().map(|_| LocalDisk::default()).collect();
-        Self { bindings, local_disks, ..Self::default() }
+        Self {
+            bindings: bindings.into_iter().map(|binding| Bound { binding, opens_at_once: Arc::default() }).collect(),
+            ..Self::default()
+        }
     }
 
     /// Returns the same workspace with hidden directories. No call lists, reads or changes a hidden directory or anything in
@@ -111,14 +118,13 @@ impl Workspace {
         }
     }
 
-    /// Answers a call of [`Tool::Read`] that takes no longer than a write to the log: of a small file, in a binding that an earlier call has
-    /// opened on a disk of this machine. Returns `None` for any other call, also for one that fails: [`Workspace::call`] answers it, on a
-    /// thread that may wait.
+    /// Answers a call of [`Tool::Read`] without waiting: of a small file that the kernel has in memory, in a binding that an earlier call has
+    /// opened. Returns `None` for any other call, also for one that fails: [`Workspace::call`] answers it, on a thread that may wait.
     pub fn read_at_once(&self, arguments: &str) -> Option<String> {
         let call: read::Arguments = parse_arguments(arguments).ok()?;
-        let binding = self.binding(call.resource(), |_| true).ok()?;
-        self.local_disk(binding)?.is_known().then_some(())?;
-        read::read_small(&self.open(binding).ok()?, &call)
+        let Bound { binding, opens_at_once } = self.binding(call.resource(), |_| true).ok()?;
+        // Hidden directories are only found by opening one directory after the other.
+        (opens_at_once.is_known() && self.hidden.is_none()).then(|| cached::read(binding, &call, &self.secrets))?
     }
 
     /// Answers a call of a tool that only reads.
@@ -128,8 +134,7 @@ impl Workspace {
         answer: impl FnOnce(&Root, &C) -> Result<String, Error>,
     ) -> Result<String, Error> {
         let call: C = parse_arguments(arguments)?;
-        let binding = self.binding(call.resource(), |_| true)?;
-        answer(&self.open(binding)?, &call)
+        answer(&self.open(self.binding(call.resource(), |_| true)?)?, &call)
     }
 
     /// Answers a call of a tool that writes.
@@ -139,37 +144,32 @@ impl Workspace {
         answer: impl FnOnce(&Root, &C) -> Result<String, Error>,
     ) -> Result<String, Error> {
         let call: C = parse_arguments(arguments)?;
-        let binding = self.binding(call.resource(), |binding| !binding.read_only)?;
-        if binding.read_only {
-            return Err(format!("The resource `{}` is bound read-only. Nothing was changed.", binding.name).into());
+        let bound = self.binding(call.resource(), |binding| !binding.read_only)?;
+        if bound.binding.read_only {
+            return Err(
+                format!("The resource `{}` is bound read-only. Nothing was changed.", bound.binding.name).into()
+            );
         }
-        answer(&self.open(binding)?, &call)
+        answer(&self.open(bound)?, &call)
     }
 
-    fn open(&self, binding: &Binding) -> Result<Root, Error> {
+    fn open(&self, Bound { binding, opens_at_once }: &Bound) -> Result<Root, Error> {
         let mut root = Root::open(binding, self.hidden.as_ref())?;
         root.secrets = self.secrets.clone();
-        if let Some(local_disk) = self.local_disk(binding) {
-            local_disk.note(&root);
-        }
+        opens_at_once.note(&root.dir);
         Ok(root)
     }
 
-    fn local_disk(&self, binding: &Binding) -> Option<&LocalDisk> {
-        let at = self.bindings.iter().position(|bound| bound.name == binding.name)?;
-        self.local_disks.get(at)
-    }
-
     /// Returns the binding that a call names. Without a name, returns the only suitable binding.
-    fn binding(&self, name: Option<&str>, is_suitable: impl Fn(&Binding) -> bool) -> Result<&Binding, Error> {
+    fn binding(&self, name: Option<&str>, is_suitable: impl Fn(&Binding) -> bool) -> Result<&Bound, Error> {
         if let Some(name) = name {
-            let named = self.bindings.iter().find(|binding| binding.name == name);
+            let named = self.bindings.iter().find(|bound| bound.binding.name == name);
             return named.ok_or_else(|| {
                 let name = resource_path::quote(name);
                 format!("The Job binds no file system {name}. The bound file systems are: {}.", self.names()).into()
             });
         }
-        let mut suitable = self.bindings.iter().filter(|binding| is_suitable(binding));
+        let mut suitable = self.bindings.iter().filter(|bound| is_suitable(&bound.binding));
         match (suitable.next(), suitable.next()) {
             (Some(only), None) => Ok(only),
             _ => Err(format!("The argument resource is missing. Set it to one of: {}.", self.names()).into()),
@@ -180,7 +180,7 @@ impl Workspace {
         if self.bindings.is_empty() {
             return "none".to_owned();
         }
-        let names: Vec<String> = self.bindings.iter().map(|binding| format!("`{}`", binding.name)).collect();
+        let names: Vec<String> = self.bindings.iter().map(|bound| format!("`{}`", bound.binding.name)).collect();
         names.join(", ")
     }
 }

@@ -6,7 +6,7 @@ mod history;
 use crate::Error;
 use crate::call::Deadline;
 use crate::list;
-use crate::{Binding, Workspace};
+use crate::{Bound, Workspace};
 
 /// The limit on the overviews of all file systems together, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
@@ -45,8 +45,8 @@ impl Workspace {
     pub fn overviews(&self, selection: OverviewSelection) -> Vec<Overview> {
         let deadline = Deadline::start(crate::call::CALL_TIMEOUT);
         let mut room = MAX_BYTES;
-        self.build_overviews(selection, |binding, kind| {
-            let text = self.open(binding).and_then(|root| match kind {
+        self.build_overviews(selection, |bound, kind| {
+            let text = self.open(bound).and_then(|root| match kind {
                 OverviewKind::Structure => list::overview(&root, &deadline),
                 OverviewKind::Changes => changes::overview(&root, &deadline),
             })?;
@@ -63,14 +63,14 @@ impl Workspace {
     fn build_overviews(
         &self,
         selection: OverviewSelection,
-        mut text: impl FnMut(&Binding, OverviewKind) -> Result<String, Error>,
+        mut text: impl FnMut(&Bound, OverviewKind) -> Result<String, Error>,
     ) -> Vec<Overview> {
         let kinds = [(OverviewKind::Structure, selection.structure), (OverviewKind::Changes, selection.changes)];
         let selected: Vec<OverviewKind> =
             kinds.into_iter().filter_map(|(kind, is_selected)| is_selected.then_some(kind)).collect();
-        let pairs = self.bindings.iter().flat_map(|binding| selected.iter().map(move |kind| (binding, *kind)));
+        let pairs = self.bindings.iter().flat_map(|bound| selected.iter().map(move |kind| (bound, *kind)));
         pairs
-            .map(|(binding, kind)| Overview { resource: binding.name.clone(), kind, text: text(binding, kind) })
+            .map(|(bound, kind)| Overview { resource: bound.binding.name.clone(), kind, text: text(bound, kind) })
             .collect()
     }
 }

@@ -1,7 +1,7 @@
 //! `read_file`: reads a part of a text file.
 
 use crate::Error;
-use crate::call::{CALL_TIMEOUT, Deadline};
+use crate::call::Deadline;
 use crate::resource_path::ResourcePath;
 use crate::root::{Opened, Root};
 use crate::secrets::{SecretWindow, Secrets};
@@ -25,39 +25,28 @@ pub(crate) struct Arguments {
     offset: Option<u64>,
 }
 
-/// The size of a file that counts as small, in bytes: its reads take less than a millisecond.
-const SMALL_BYTES: u64 = 256 * 1024;
-
 /// Answers a call of `read_file`. Memory use does not depend on the size of the file.
 ///
 /// # Errors
 /// A message for the model.
 pub(crate) fn read(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
-    let path = root.resource_path(arguments.path.as_deref())?;
+    let path = root.resource_path(arguments.path())?;
     let opened = root.open_file(&path)?;
-    read_opened(root, &path, (&opened, arguments), deadline)
+    read_opened(&path, &opened, (arguments, deadline), &root.secrets)
 }
 
-/// Answers a call of `read_file` if the file is small. Returns `None` for another file, and for a call that fails.
-pub(crate) fn read_small(root: &Root, arguments: &Arguments) -> Option<String> {
-    let path = root.resource_path(arguments.path.as_deref()).ok()?;
-    let opened = root.open_file(&path).ok()?;
-    let is_small = opened.metadata.len() <= SMALL_BYTES;
-    let deadline = Deadline::start(CALL_TIMEOUT);
-    is_small.then(|| read_opened(root, &path, (&opened, arguments), &deadline)).and_then(Result::ok)
-}
-
-fn read_opened(
-    root: &Root,
+/// Answers a call of `read_file` from the open file.
+pub(crate) fn read_opened(
     path: &ResourcePath,
-    (opened, arguments): (&Opened, &Arguments),
-    deadline: &Deadline,
+    opened: &Opened,
+    (arguments, deadline): (&Arguments, &Deadline),
+    secrets: &Secrets,
 ) -> Result<String, Error> {
     let size = opened.metadata.len();
     if arguments.offset.is_some() && arguments.line.is_some() {
         return Err("line and offset exclude each other. Set one of them.".into());
     }
-    let part = read_part(opened, arguments, deadline).and_then(|part| Ok(part.redact(&root.secrets, opened)?));
+    let part = read_part(opened, arguments, deadline).and_then(|part| Ok(part.redact(secrets, opened)?));
     match part {
         Ok(part) => Ok(part.render(size)),
         Err(ReadError::Io(error)) => Err(Error::io("read", &path.describe(), &error)),
@@ -203,6 +192,13 @@ fn read_lines(reader: &mut impl Read, lines: Option<u64>) -> io::Result<Part> {
     let is_end = is_whole && end == bytes.len();
     bytes.truncate(end);
     Ok(Part { bytes, redacted: Vec::new(), start: 0, line: None, is_end })
+}
+
+impl Arguments {
+    /// Returns the path in the call, if it has one.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
 }
 
 impl crate::call::Call for Arguments {

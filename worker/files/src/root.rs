@@ -74,7 +74,7 @@ impl Root {
         {
             return Err(hidden_dirs::access_error());
         }
-        let binding_path = binding_path.to_string_lossy().trim_end_matches('/').to_owned();
+        let binding_path = binding_path.to_string_lossy().into_owned();
         let (dir, file) = if path.is_dir() {
             (path.as_path(), None)
         } else {
@@ -98,9 +98,7 @@ impl Root {
     /// # Errors
     /// A message for the model.
     pub(crate) fn resource_path(&self, path: Option<&str>) -> Result<ResourcePath, Error> {
-        let path = path.unwrap_or_default();
-        let below = path.strip_prefix(&self.binding_path).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let parsed = ResourcePath::parse(below.map_or(path, |rest| rest.trim_start_matches('/')))?;
+        let parsed = path_below(&self.binding_path, path)?;
         let Some(name) = &self.file else { return Ok(parsed) };
         let name = name.to_string_lossy();
         if parsed.is_root() || parsed.as_path() == Path::new(&*name) {
@@ -144,6 +142,17 @@ impl Root {
             OpenedPath::Other(kind(&metadata))
         })
     }
+}
+
+/// Parses the path in a call, which may begin with the path of the binding.
+///
+/// # Errors
+/// A message for the model.
+pub(crate) fn path_below(binding: &str, path: Option<&str>) -> Result<ResourcePath, Error> {
+    let path = path.unwrap_or_default();
+    let below = path.strip_prefix(binding.trim_end_matches('/'));
+    let below = below.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    ResourcePath::parse(below.map_or(path, |rest| rest.trim_start_matches('/')))
 }
 
 /// Returns the type of a file that is not a regular file, with an article.

@@ -65,8 +65,14 @@ impl Fixture {
         Workspace::new(vec![Binding { name: "code".into(), path: self.root(), read_only: self.read_only }])
     }
 
+    /// Calls a tool. Asserts that a read that does not wait answers the same, if the kernel answers it.
     fn call(&self, tool: Tool, arguments: Value) -> Result<String, Error> {
-        self.workspace().call(tool, &arguments.to_string())
+        let (workspace, arguments) = (self.workspace(), arguments.to_string());
+        let answer = workspace.call(tool, &arguments);
+        if let (Tool::Read, Some(read)) = (tool, workspace.read_at_once(&arguments)) {
+            assert_eq!(answer.as_ref().ok(), Some(&read));
+        }
+        answer
     }
 
     /// Returns the workspace with a hidden directory elsewhere. With hidden directories, `resolve` resolves each path step by

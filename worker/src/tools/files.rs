@@ -1,4 +1,4 @@
-//! The file tools. A call runs on a separate thread, because file systems block, unless it reads a small file from a disk of this machine.
+//! The file tools. Each call runs on a separate thread, because file systems block, except a read that the kernel answers from memory.
 
 use super::error::Error;
 use bloomery_crds::run::{BoundResource, ResourceSource};
@@ -38,7 +38,7 @@ pub(super) async fn perform(
     secrets: Secrets,
 ) -> Result<String, Error> {
     let workspace = workspace.with_secrets(secrets);
-    // To hand a read of a small file over to another thread would take longer than the read.
+    // To hand it over to another thread would take longer than the read.
     if let Some(answer) = (tool == Tool::Read).then(|| workspace.read_at_once(arguments)).flatten() {
         return Ok(answer);
     }

@@ -161,38 +161,30 @@ fn all_file_and_memory_tools_of_the_engine_are_implemented() {
 fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case] arguments: &str) {
     let memory = tempfile::tempdir().unwrap();
     let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
-    let outcome = with_blocked_thread(
-        async || (),
-        async |()| call(&core, tool, arguments, Duration::from_millis(1), &Disk).await,
-    );
-    let text = format!("{tool} did not end within 1ms.");
-    assert_eq!(outcome, Event::ToolIndeterminate { call: id(), text });
-}
-
-#[test]
-fn a_small_file_is_read_without_another_thread_once_its_disk_is_known() {
-    let (memory, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    std::fs::write(project.path().join("a.md"), "# A\n").unwrap();
-    let core = tools_with_secrets(memory.path(), project.path(), &Redactor::default());
-    let read = async || perform(&core, READ_FILE, r#"{"path":"a.md"}"#).await;
-    let (first, second) = with_blocked_thread(read, async |first| (first, read().await));
-    assert!(matches!(&first, Event::ToolCompleted { text, .. } if text.starts_with("# A\n")), "{first:?}");
-    assert_eq!(first, second);
-}
-
-/// Runs two parts one after the other. During the second, the only thread for file operations is blocked, as by a file system that does not
-/// answer.
-fn with_blocked_thread<T, R>(first: impl AsyncFn() -> T, second: impl AsyncFnOnce(T) -> R) -> R {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
-        let before = first().await;
         let (release, blocked) = std::sync::mpsc::channel::<()>();
         let blocking = tokio::task::spawn_blocking(move || blocked.recv());
-        let result = second(before).await;
+        let (id, key) = (id(), Digest::of_bytes(b""));
+        let source = ToolSource::Core;
+        let call = ToolCall {
+            id: &id,
+            tool,
+            arguments,
+            definition: &key.clone(),
+            key,
+            idempotent: true,
+            read_only: true,
+            sent_before: false,
+            source,
+            timeout_seconds: None,
+        };
+        let outcome = core.call(&call, Duration::from_millis(1), &Disk).await;
+        let text = format!("{tool} did not end within 1ms.");
+        assert_eq!(outcome, Event::ToolIndeterminate { call: id.clone(), text });
         drop(release);
         blocking.await.unwrap().unwrap_err();
-        result
-    })
+    });
 }
 
 /// The secret has several lines and two names. Its file is read by line and by offset.

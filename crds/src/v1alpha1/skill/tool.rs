@@ -123,6 +123,13 @@ pub struct ToolInput {
     pub pattern: Option<String>,
 }
 
+impl ToolDeclaration {
+    /// Returns whether the declaration limits the calls of the tool.
+    pub fn has_rules(&self) -> bool {
+        self.policy.is_some() || self.inputs.iter().any(ToolInput::is_limited)
+    }
+}
+
 impl ToolInput {
     /// Returns whether a rule limits the values further than the type does.
     pub fn is_limited(&self) -> bool {

@@ -7,8 +7,9 @@ use super::pods::{self, Port};
 use crate::apply::ApplyResult;
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
-use bloomery_crds::core_tools;
+use bloomery_crds::core_tools::{self, Unmatched};
 use bloomery_crds::names;
+use bloomery_crds::nearest::suggestion;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{McpService, Skill};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
@@ -46,13 +47,19 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Sk
 
 /// Describes a Skill without an MCP server.
 fn without_server(skill: &Skill) -> String {
-    let tools = core_tools::server_tools(&skill.spec);
-    if tools.is_empty() {
+    let mut names: Vec<String> = Vec::new();
+    for Unmatched { named, near } in core_tools::unmatched(&skill.spec) {
+        let name = format!("{}{}", named.name, suggestion(near.as_deref()));
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
         return "the Skill has no MCP server, and needs none".to_owned();
     }
     let message = format!(
-        "the Skill has no MCP server, so its Jobs run without the tools that only a server can have: {}",
-        tools.join(", ")
+        "the Skill has no MCP server, and its Jobs run without these tools that it names: {}",
+        names.join(", ")
     );
     bounded(&message, MAX_LIST_BYTES)
 }

@@ -412,10 +412,14 @@ fn a_service_without_a_ready_endpoint_is_not_available() {
 
 #[rstest]
 #[case::no_tool(json!([]), "the Skill has no MCP server, and needs none")]
-#[case::a_core_tool(json!([{"name": "read_file"}]), "the Skill has no MCP server, and needs none")]
+#[case::a_core_tool(json!([{"name": "ask_user"}]), "the Skill has no MCP server, and needs none")]
 #[case::tools_of_a_server(
-    json!([{"name": "track_order"}, {"name": "read_file"}, {"name": "refund_*"}]),
-    "the Skill has no MCP server, so its Jobs run without the tools that only a server can have: track_order, refund_*"
+    json!([{"name": "track_order"}, {"name": "ask_user"}, {"name": "refund_*"}]),
+    "the Skill has no MCP server, and its Jobs run without these tools that it names: track_order, refund_*"
+)]
+#[case::a_misspelt_tool(
+    json!([{"name": "ask_usr"}]),
+    "the Skill has no MCP server, and its Jobs run without these tools that it names: ask_usr (did you mean \"ask_user\"?)"
 )]
 fn a_skill_without_a_server_names_the_tools_that_its_jobs_lack(#[case] tools: Value, #[case] expected: &str) {
     let mut skill = fixtures::without_server();

@@ -2,15 +2,19 @@
 
 use super::{InvalidSkill, ValidSkill};
 use bloomery_crds::conditions::Reason;
+use bloomery_crds::core_tools::misspelt;
 use bloomery_crds::lists::{self, ConfigMaps, Fault, SCRIPTS_FIELD};
 
 /// Replaces `policy.listsFrom` and `scripts.configMap` of a Skill with the texts in the ConfigMaps of its namespace, so that its revision
 /// has them.
 pub fn resolve_lists(mut skill: ValidSkill, config_maps: &ConfigMaps) -> Result<ValidSkill, InvalidSkill> {
-    match lists::resolve(&mut skill.spec, config_maps) {
-        Ok(()) => Ok(skill),
-        Err(faults) => Err(InvalidSkill { reason: reason(&faults), faults: faults.iter().map(with_remedy).collect() }),
+    if let Err(faults) = lists::resolve(&mut skill.spec, config_maps) {
+        return Err(InvalidSkill { reason: reason(&faults), faults: faults.iter().map(with_remedy).collect() });
     }
+    // The scripts of a ConfigMap are tools that rules may name.
+    let misspelt: Vec<String> =
+        misspelt(&skill.spec).into_iter().map(|fault| format!("{}: {}.", fault.path, fault.message)).collect();
+    if misspelt.is_empty() { Ok(skill) } else { Err(InvalidSkill { reason: Reason::Invalid, faults: misspelt }) }
 }
 
 fn reason(faults: &[Fault]) -> Reason {
@@ -37,9 +41,25 @@ mod tests {
     use super::*;
     use crate::skill::fixtures;
     use crate::skill::validate::validate;
+    use serde_json::json;
 
     fn resolved(config_maps: &ConfigMaps) -> Result<ValidSkill, InvalidSkill> {
         resolve_lists(validate(&fixtures::with_list()).unwrap(), config_maps)
+    }
+
+    #[test]
+    fn a_misspelt_script_of_a_config_map_is_a_fault_of_a_skill_without_a_server() {
+        let mut skill = fixtures::without_server();
+        skill.spec.scripts = serde_json::from_value(json!({"image": "bash", "configMap": "checks"})).unwrap();
+        skill.spec.policy = serde_json::from_value(json!({"approvals": [{"toolId": "script_chekc"}]})).unwrap();
+        let scripts: ConfigMaps = [("checks".to_owned(), [("check.sh".to_owned(), "true".to_owned())].into())].into();
+        let invalid = resolve_lists(validate(&skill).unwrap(), &scripts).unwrap_err();
+        assert_eq!(invalid.reason, Reason::Invalid);
+        let [fault] = invalid.faults.as_slice() else { panic!("{:?}", invalid.faults) };
+        assert!(
+            fault.starts_with("spec.policy.approvals[0].toolId: ") && fault.contains("\"script_check\""),
+            "{fault}"
+        );
     }
 
     fn holding(value: String) -> ConfigMaps {

@@ -8,7 +8,7 @@ use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
-use bloomery_crds::{core_tools, features, scripts, sidecar};
+use bloomery_crds::{features, scripts, sidecar};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
@@ -17,7 +17,7 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
     faults.extend(condition_faults(spec));
     faults.extend(schema_fault(spec));
     faults.extend(workflow_faults(spec));
-    let shared = [core_tools::misspelt(spec), sidecar::faults(spec), scripts::faults(spec), features::faults(spec)];
+    let shared = [sidecar::faults(spec), scripts::faults(spec), features::faults(spec)];
     faults.extend(shared.into_iter().flatten().map(|fault| format!("{}: {}.", fault.path, fault.message)));
     faults
 }
@@ -152,15 +152,6 @@ mod tests {
         let server = json!({"container": {"image": "db:1", "bindings": [{"resource": "ledger", "env": "DB"}]}});
         spec.mcp_server = serde_json::from_value(server).unwrap();
         let fault = "spec.mcpServer.container.bindings: is only allowed with scope Job: all Jobs share another server.";
-        assert_eq!(faults(&spec), [fault]);
-    }
-
-    #[test]
-    fn a_misspelt_core_tool_is_a_fault_of_a_skill_without_a_server() {
-        let mut spec = fixtures::without_server().spec;
-        spec.policy = serde_json::from_value(json!({"approvals": [{"toolId": "writefile"}]})).unwrap();
-        let fault = "spec.policy.approvals[0].toolId: no tool matches \"writefile\", and the Skill has no mcpServer that could offer one \
-                     (did you mean \"write_file\"?).";
         assert_eq!(faults(&spec), [fault]);
     }
 

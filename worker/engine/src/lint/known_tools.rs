@@ -5,10 +5,10 @@ use crate::core_tools;
 use crate::rules::features;
 use crate::schema::{has_other_properties, property_names};
 use crate::tool::{CatalogueTool, ListedTool};
-use bloomery_crds::core_tools::{FILES, HTTP};
+use bloomery_crds::core_tools::possible;
 use bloomery_crds::scripts;
 use bloomery_crds::tool_pattern::matches;
-use bloomery_crds::v1alpha1::{BankUse, ResourceType, SkillSpec};
+use bloomery_crds::v1alpha1::SkillSpec;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -140,18 +140,10 @@ fn result(spec: &SkillSpec, tool: &str, output: &Value) -> Shape {
 /// Returns the core tools that a Job of the Skill can have, each with the schema of its arguments. A rule about another one would protect
 /// nothing, and its author may mean a tool of the server with a similar name.
 fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
-    let declares = |kind: ResourceType| spec.resources.iter().any(|declared| declared.kind == kind);
-    let has_workflows = spec.policy.as_ref().is_some_and(|policy| !policy.workflows.is_empty());
-    let can_have = |name: &str| match name {
-        core_tools::SKILL_DOC => spec.docs.is_some(),
-        core_tools::APPLY_FEATURE => !features::read_on_demand(spec).is_empty(),
-        core_tools::USE_SKILL => !spec.skills.is_empty(),
-        core_tools::SUBGOAL_DONE => has_workflows,
-        core_tools::MEMORY_READ => spec.bank() != BankUse::Off,
-        core_tools::MEMORY_WRITE => spec.bank() == BankUse::Write,
-        _ if HTTP.contains(&name) => declares(ResourceType::ApiEndpoint),
-        _ if FILES.contains(&name) => declares(ResourceType::Filesystem),
-        _ => true,
+    let possible = possible(spec);
+    // The prompt may show all features completely.
+    let can_have = |name: &str| {
+        possible.contains(&name) && (name != core_tools::APPLY_FEATURE || !features::read_on_demand(spec).is_empty())
     };
     core_tools::definitions(can_have).map(|tool| (tool.name, tool.input_schema)).collect()
 }

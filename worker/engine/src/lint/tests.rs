@@ -568,7 +568,9 @@ fn a_job_without_a_server_does_not_begin_with_a_misspelt_core_tool() {
     let with_server = json!({"service": {"name": "orders", "port": 8080}});
     let errors = |server: &Value| {
         let policy = json!({"approvals": [{"toolId": "http_gett"}]});
-        let spec = json!({"problem": {"statement": "Help"}, "policy": policy, "mcpServer": server});
+        let resources = json!([{"name": "shop", "type": "api_endpoint"}]);
+        let spec =
+            json!({"problem": {"statement": "Help"}, "policy": policy, "mcpServer": server, "resources": resources});
         let spec: SkillSpec = serde_json::from_value(spec).unwrap();
         let [lint, job] = [without_server(&spec), rule_errors(&spec, [])];
         [lint, job].map(|found| found.into_iter().filter(|finding| finding.severity == Severity::Error).collect())
@@ -576,7 +578,7 @@ fn a_job_without_a_server_does_not_begin_with_a_misspelt_core_tool() {
     let [lint, job]: [Vec<Finding>; 2] = errors(&Value::Null);
     let [error] = job.as_slice() else { panic!("{job:?}") };
     assert_eq!(error.path, "spec.policy.approvals[0].toolId");
-    assert!(error.message.ends_with("(did you mean \"http_get\"?)"), "{error}");
+    assert!(error.message.contains("did you mean \"http_get\""), "{error}");
     assert_eq!(lint, job);
     assert_eq!(errors(&with_server), [Vec::<Finding>::new(), Vec::new()]);
 }

@@ -7,7 +7,7 @@ use crate::core_tools;
 use crate::rules::guardrail::{may_be_name, reads_as_tool};
 use bloomery_crds::named_tools::{NamedTool, Place, named_tools};
 use bloomery_crds::nearest::{is_near, nearest, nearest_prefix};
-use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
+use bloomery_crds::v1alpha1::SkillSpec;
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let unmatched = named_tools(spec).filter(|named| known.matching(named.name).next().is_none());
@@ -19,18 +19,13 @@ fn finding(named: &NamedTool<'_>, spec: &SkillSpec, known: &KnownTools) -> Optio
     let NamedTool { path, name, place } = named;
     match place {
         Place::Approval | Place::Limit | Place::Evidence => unmatched(path, name, spec, known),
-        Place::Declaration(tool) if has_rules(tool) => unmatched(path, name, spec, known),
+        Place::Declaration(tool) if tool.has_rules() => unmatched(path, name, spec, known),
         Place::Declaration(_) => misspelt_declaration(path, name, spec, known),
         Place::Blocked => unmatched_block(path, name, spec, known),
         Place::Allowed(list) => unmatched_allowance(path, name, list, (spec, known)),
         Place::AllowedInTest => unmatched_effect(path, name, spec, known),
         Place::Step => unmatched_step(path, name, spec, known),
     }
-}
-
-/// Returns whether a declaration limits the calls of a tool.
-fn has_rules(tool: &ToolDeclaration) -> bool {
-    tool.policy.is_some() || tool.inputs.iter().any(ToolInput::is_limited)
 }
 
 /// Returns the finding about a rule whose tool is not known. `None` if nothing can be said: only the server knows its tools, and the

@@ -11,6 +11,8 @@ pub(crate) use denial::{after_prohibition, is_filler};
 pub use threshold::{Comparison, Threshold};
 pub(crate) use words::{is_any_of, plain, split_words};
 
+pub(crate) use bloomery_crds::tool_pattern::{is_part_of_name, may_be_name, reads_as_tool};
+
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::Verdict;
 use serde_json::Number;
@@ -227,24 +229,6 @@ pub(crate) fn is_use(verb: &str) -> bool {
 /// Returns whether two words are `needs approval` or a variant of it.
 pub(crate) fn asks_for_approval(verb: &str, approval: &str) -> bool {
     is_any_of(approval, &["approval"]) && is_any_of(verb, &["need", "needs", "require", "requires"])
-}
-
-/// Returns whether a word can only be the name of a tool, or a prefix of names: it has `_` or `*`, or begins with a small letter and has
-/// a capital letter within. Other words may be prose, also `JavaScript`.
-pub(crate) fn reads_as_tool(word: &str) -> bool {
-    let is_hump = |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
-    let is_camel_case = word.starts_with(|c: char| c.is_ascii_lowercase()) && word.as_bytes().windows(2).any(is_hump);
-    may_be_name(word) && (word.contains(['_', '*']) || is_camel_case)
-}
-
-/// Returns whether a tool may have this name, or one that a pattern with `*` matches.
-pub(crate) fn may_be_name(word: &str) -> bool {
-    word.chars().all(is_part_of_name)
-}
-
-/// Returns whether a name, or a pattern with `*`, may have this character.
-pub(crate) fn is_part_of_name(c: char) -> bool {
-    c.is_alphanumeric() || "_-./*".contains(c)
 }
 
 /// Returns the list that the first word of a sentence names, and the other words.
