@@ -3,7 +3,7 @@
 
 use crate::fault::Fault;
 use crate::named_tools::{NamedTool, Place, named_tools};
-use crate::nearest::{is_near, is_one_slip, nearest, nearest_prefix};
+use crate::nearest::{is_near, is_one_slip, nearest, nearest_prefix, suggestion};
 use crate::scripts;
 use crate::tool_pattern::{matches, reads_as_tool};
 use crate::v1alpha1::{BankUse, ResourceType, SkillSpec};
@@ -150,9 +150,10 @@ pub fn misspelt(spec: &SkillSpec) -> Vec<Fault> {
     let fault = |Unmatched { named, near }: Unmatched<'_>| {
         let near = near.filter(|near| is_one_slip(named.name, near))?;
         let message = format!(
-            "without an MCP server, no tool matches {:?}, so the rule protects nothing (did you mean {near:?}?); if a later server has the \
-             tool, set spec.policy.allowUnmatched: true",
-            named.name
+            "without an MCP server, no tool matches {:?}, so the rule protects nothing{}; if a later server has the tool, set \
+             spec.policy.allowUnmatched: true",
+            named.name,
+            suggestion(Some(&near))
         );
         Some(Fault { path: named.path, message })
     };

@@ -18,11 +18,10 @@ use std::sync::OnceLock;
 /// The largest file that is read, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
-// The types of file systems whose open does not wait for a server, as `statfs(2)` names them.
+// The types of file systems whose open does not wait for a server and that have `RWF_NOWAIT`, as `statfs(2)` names them.
 const EXT4: FsWord = 0xEF53;
 const XFS: FsWord = 0x5846_5342;
 const BTRFS: FsWord = 0x9123_683E;
-const TMPFS: FsWord = 0x0102_1994;
 
 /// Whether the files of a binding can be opened without waiting. Not known before a call has opened the binding, because asking a network
 /// file system for its type waits too.
@@ -32,7 +31,7 @@ pub(crate) struct OpensAtOnce(OnceLock<bool>);
 impl OpensAtOnce {
     /// Notes the type of the file system of an open binding.
     pub(crate) fn note(&self, dir: impl AsFd) {
-        let is_listed = |kind: FsWord| [EXT4, XFS, BTRFS, TMPFS].contains(&kind);
+        let is_listed = |kind: FsWord| [EXT4, XFS, BTRFS].contains(&kind);
         self.0.get_or_init(|| fstatfs(dir).is_ok_and(|found| is_listed(found.f_type)));
     }
 
@@ -46,7 +45,8 @@ impl OpensAtOnce {
 /// another file system than the binding, and if the call fails.
 pub(crate) fn read(binding: &Binding, call: &read::Arguments, secrets: &Secrets) -> Option<String> {
     let path = root::path_below(&binding.path.to_string_lossy(), call.path()).ok()?;
-    let dir = openat2(CWD, &binding.path, directory(), Mode::empty(), ResolveFlags::CACHED).ok()?;
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = openat2(CWD, &binding.path, directory, Mode::empty(), ResolveFlags::CACHED).ok()?;
     let below = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV | ResolveFlags::CACHED;
     let open = |flags| openat2(&dir, path.as_path(), flags | OFlags::CLOEXEC, Mode::empty(), below).ok();
     // The open of a device or of a named pipe may have effects.
@@ -54,10 +54,6 @@ pub(crate) fn read(binding: &Binding, call: &read::Arguments, secrets: &Secrets)
     let opened = small_file(open(OFlags::RDONLY | OFlags::NONBLOCK)?)?;
     is_in_memory(&opened)?;
     read::read_opened(&path, &opened, (call, &Deadline::start(CALL_TIMEOUT)), secrets).ok()
-}
-
-fn directory() -> OFlags {
-    OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
 /// Returns an open file with its metadata, if it is a small regular file. A file of the kernel (procfs) has the size 0.

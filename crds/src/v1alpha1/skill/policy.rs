@@ -50,8 +50,9 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<EffectPolicy>,
     /// True if rules may name tools that the MCP server does not list or, without a server, that Jobs do not have, and arguments that
-    /// neither the schema of the tool nor `inputs` name, if the schema accepts any argument. By default, a Job whose Skill has such a rule ends before it begins, because the rule protects
-    /// nothing. It does so in any case if the schema does not accept the argument, or if a rule compares values of different types.
+    /// neither the schema of the tool nor `inputs` name, if the schema accepts any argument. By default, a Job whose Skill has such a rule
+    /// ends before it begins, because the rule protects nothing. It does so in any case if the schema does not accept the argument, or if a
+    /// rule compares values of different types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_unmatched: Option<bool>,
 }

@@ -12,9 +12,8 @@ pub fn resolve_lists(mut skill: ValidSkill, config_maps: &ConfigMaps) -> Result<
         return Err(InvalidSkill { reason: reason(&faults), faults: faults.iter().map(with_remedy).collect() });
     }
     // The scripts of a ConfigMap are tools that rules may name.
-    let misspelt: Vec<String> =
-        misspelt(&skill.spec).into_iter().map(|fault| format!("{}: {}.", fault.path, fault.message)).collect();
-    if misspelt.is_empty() { Ok(skill) } else { Err(InvalidSkill { reason: Reason::Invalid, faults: misspelt }) }
+    let faults: Vec<String> = misspelt(&skill.spec).iter().map(ToString::to_string).collect();
+    if faults.is_empty() { Ok(skill) } else { Err(InvalidSkill { reason: Reason::Invalid, faults }) }
 }
 
 fn reason(faults: &[Fault]) -> Reason {

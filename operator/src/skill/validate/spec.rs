@@ -18,7 +18,7 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
     faults.extend(schema_fault(spec));
     faults.extend(workflow_faults(spec));
     let shared = [sidecar::faults(spec), scripts::faults(spec), features::faults(spec)];
-    faults.extend(shared.into_iter().flatten().map(|fault| format!("{}: {}.", fault.path, fault.message)));
+    faults.extend(shared.into_iter().flatten().map(|fault| fault.to_string()));
     faults
 }
 

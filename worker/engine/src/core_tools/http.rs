@@ -6,6 +6,7 @@ use crate::endpoint::{self, Endpoint, summary};
 use crate::rules::Objection;
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ToolSource};
+use bloomery_crds::core_tools::HTTP;
 pub use bloomery_crds::core_tools::{HTTP_GET, HTTP_REQUEST};
 use bloomery_crds::v1alpha1::{CALL_HEADERS, GateReason, Method};
 use serde_json::{Map, Value, json};
@@ -28,7 +29,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
 
 /// Returns the objection to a call of one of these tools, if its endpoint does not allow the request.
 pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> Option<Objection> {
-    if tool.source != ToolSource::Core || !bloomery_crds::core_tools::HTTP.contains(&tool.name.as_str()) {
+    if tool.source != ToolSource::Core || !HTTP.contains(&tool.name.as_str()) {
         return None;
     }
     let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);

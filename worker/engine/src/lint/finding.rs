@@ -1,5 +1,6 @@
 //! A finding of the lint.
 
+use bloomery_crds::fault::Fault;
 use bloomery_crds::text::bounded;
 use serde::Serialize;
 use std::fmt;
@@ -38,6 +39,12 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.message)?;
         self.hint.iter().try_for_each(|hint| write!(f, " ({hint})"))
+    }
+}
+
+impl From<Fault> for Finding {
+    fn from(fault: Fault) -> Self {
+        Self::error(fault.path, fault.message)
     }
 }
 

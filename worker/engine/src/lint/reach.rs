@@ -7,8 +7,7 @@ use bloomery_crds::{core_tools, scripts, sidecar};
 
 /// Returns the errors of the sidecars of worker pods: the MCP server of a Job, and the scripts.
 pub(super) fn of_sidecars(spec: &SkillSpec) -> impl Iterator<Item = Finding> {
-    let faults = sidecar::faults(spec).into_iter().chain(scripts::faults(spec));
-    faults.map(|fault| Finding::error(fault.path, fault.message))
+    sidecar::faults(spec).into_iter().chain(scripts::faults(spec)).map(Finding::from)
 }
 
 /// Warns of secrets that no tool gets.
@@ -19,7 +18,7 @@ pub(super) fn unused(spec: &SkillSpec) -> impl Iterator<Item = Finding> {
 
 /// Returns the errors of names that are probably typing errors, in a Skill without an MCP server.
 pub(super) fn misspelt(spec: &SkillSpec) -> impl Iterator<Item = Finding> {
-    core_tools::misspelt(spec).into_iter().map(|fault| Finding::error(fault.path, fault.message))
+    core_tools::misspelt(spec).into_iter().map(Finding::from)
 }
 
 /// Warns if a Skill names tools that only an MCP server can have, but has none.

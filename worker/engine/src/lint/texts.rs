@@ -16,7 +16,7 @@ const MAX_REPORTED: usize = 5;
 const MAX_SHOWN_BYTES: usize = 64;
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
-    let faults = features::faults(spec).into_iter().map(|fault| Finding::error(fault.path, fault.message));
+    let faults = features::faults(spec).into_iter().map(Finding::from);
     faults.chain(long_sections(spec)).chain(unused_memory(spec)).collect()
 }
 

@@ -53,7 +53,7 @@ fn notes_report_crlf_and_invalid_utf_8() {
     assert_eq!(fixture.expect_answer(Tool::Read, json!({"path": "empty"})), "[the file is empty]");
 }
 
-/// The file system of the temporary directory may be one without such reads. `make bench` shows that they are used.
+/// The file system of the temporary directory may be one without such reads.
 #[test]
 fn a_file_is_read_at_once_only_if_the_kernel_does_not_wait() {
     let fixture = Fixture::with_files(&[("a", "x\n"), ("large", &"x\n".repeat(40_000)), ("empty", "")]);
@@ -62,9 +62,11 @@ fn a_file_is_read_at_once_only_if_the_kernel_does_not_wait() {
     let at_once = |path: &str| workspace.read_at_once(&json!({ "path": path }).to_string());
     assert_eq!(at_once("a"), None, "no call has opened the file system");
     let answer = workspace.call(Tool::Read, r#"{"path":"a"}"#).unwrap();
+    let has_such_reads = workspace.bindings[0].opens_at_once.is_known();
     for path in ["a", fixture.at("a").to_str().unwrap()] {
-        let at_once = at_once(path);
-        assert!(at_once.as_ref().is_none_or(|read| *read == answer), "{at_once:?}");
+        // The kernel may have to wait for another process that changes its cache.
+        let found = (0..100).find_map(|_| at_once(path));
+        assert_eq!(found, has_such_reads.then(|| answer.clone()), "{path}");
     }
     for path in ["large", "empty", "b", ".", "../secret", "link"] {
         assert_eq!(at_once(path), None, "{path}");
